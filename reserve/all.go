@@ -16,8 +16,9 @@ import (
 // The permits may be used at the latest of the times. Cancel, Settle and Wait apply to all. Without limiters, it grants
 // everything at once.
 //
-// If a limiter refuses, the request returns its error. A *[WaitError] names the limiter in Limit: "2 of 3". The
-// limiters before it get their permits back; their snapshots count these in Granted and GivenBack.
+// If a limiter refuses, the request returns its error. A *[WaitError] names the limiter in Limit: by its name
+// ([WithName], a shared limiter's), or "2 of 3". The limiters before it get their permits back; their snapshots count
+// these in Granted and GivenBack.
 //
 // Each limiter counts its permits at its own time. So where many calls wait for the slower of two limiters, the faster
 // does not space them again when they go. With 10/s and 1000 an hour, 2,000 callers at once make 1,000 calls in the

@@ -17,8 +17,8 @@ type WaitError struct {
 	Wait    time.Duration // how long it would have waited
 	MaxWait time.Duration // the longest wait that was allowed; negative if the deadline had passed
 	Cause   error         // context.DeadlineExceeded where the deadline was the reason; otherwise nil
-	// Limit names the limit that refused: "2 of 3" for the second limiter of an [All], or the limit's own name
-	// ("tokens"). It is empty for a request with one limit.
+	// Limit names the limit that refused: by its own name ([WithName], a shared limiter's, a limit's of package
+	// outbound), or "2 of 3" for the second limiter of an [All]. It is empty for a limiter without a name.
 	Limit string
 }
 
@@ -106,10 +106,10 @@ func (e *SizeError) Error() string {
 }
 
 // refusals makes the engine's errors.
-type refusals struct{}
+type refusals struct{ limit string }
 
-func (refusals) TooLong(wait, maxWait time.Duration, cause error) error {
-	return &WaitError{Wait: wait, MaxWait: maxWait, Cause: cause}
+func (r refusals) TooLong(wait, maxWait time.Duration, cause error) error {
+	return &WaitError{Wait: wait, MaxWait: maxWait, Cause: cause, Limit: r.limit}
 }
 
 func (refusals) TooLarge(permits, largest int) error {

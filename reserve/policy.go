@@ -24,6 +24,7 @@ type common struct {
 	clock   engine.Clock
 	maxWait time.Duration
 	slack   time.Duration
+	name    string
 }
 
 // paying holds options of limiters that store permits.
@@ -71,6 +72,15 @@ func WithClock(c clockwork.Clock) Option {
 func WithMaxWait(d time.Duration) Option {
 	return NewOption("WithMaxWait", func(s *common) error {
 		s.maxWait = max(0, d)
+		return nil
+	})
+}
+
+// WithName names the limit: "5 a second". A *[WaitError] of its limiters has the name in Limit, wherever they stand.
+// Default: no name.
+func WithName(name string) Option {
+	return NewOption("WithName", func(s *common) error {
+		s.name = name
 		return nil
 	})
 }
@@ -170,7 +180,7 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 	t := engine.Terms{
 		Clock: general.clock.Begun(), MaxWait: general.maxWait, Stored: pay.stored, Upfront: pay.upfront,
 		Slack: general.slack, Package: v.Package, Limiter: v.Limiter, New: v.Ledger, Load: v.Load,
-		Recheck: v.Recheck, StallIsPause: v.StallIsPause, Errors: refusals{},
+		Recheck: v.Recheck, StallIsPause: v.StallIsPause, Errors: refusals{general.name}, Name: general.name,
 	}
 	if v.Curve != nil {
 		t.Curve = v.Curve(permitsPerSecond)

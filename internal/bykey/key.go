@@ -5,17 +5,14 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 )
 
 // A Key is a key's limiter, of any type of key: what For returns.
 type Key interface {
-	// Take, Peek and Outlook are those of Limiters.
-	Take(ctx context.Context, n int, maxWait time.Duration, used bool) (Taken, error)
-	Peek(n int) (wait time.Duration, err error)
-	Outlook() (engine.Outlook, error)
-	// Stop is engine.Limiter's.
-	Stop(t time.Time)
+	limit.Limit
+	isKey()
 }
 
 var _ Key = (*limiter[int])(nil)
@@ -32,13 +29,16 @@ func (l *limiter[K]) ReserveWithin(ctx context.Context, n int, maxWait time.Dura
 	return l.all.ReserveWithin(ctx, l.key, n, maxWait)
 }
 
-func (l *limiter[K]) Take(ctx context.Context, n int, maxWait time.Duration, used bool) (Taken, error) {
+func (l *limiter[K]) Take(ctx context.Context, n int, maxWait time.Duration, used bool) (limit.Taken, error) {
 	return l.all.Take(ctx, l.key, n, maxWait, used)
 }
 
 func (l *limiter[K]) Peek(n int) (time.Duration, error) { return l.all.Peek(l.key, n) }
 
-func (l *limiter[K]) Outlook() (engine.Outlook, error) { return l.all.Outlook(l.key) }
+func (l *limiter[K]) Outlook() (engine.Outlook, bool) {
+	o, err := l.all.Outlook(l.key)
+	return o, err == nil
+}
 
 func (l *limiter[K]) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	return l.all.Acquire(ctx, l.key, n)
@@ -83,6 +83,34 @@ func (l *limiter[K]) PauseUntil(t time.Time) {
 
 func (l *limiter[K]) Stop(t time.Time) {
 	_ = l.change(func(of *engine.Limiter) error { of.Stop(t); return nil })
+}
+
+// Said makes the key remembered only where the limiter can learn something by it.
+func (l *limiter[K]) Said(left float64, end time.Time) {
+	_ = l.all.with(context.Background(), l.key, func(e *entry[K]) error {
+		if e.policy.Terms().Curve == nil {
+			e.limiter().Said(left, end)
+		}
+		return nil
+	})
+}
+
+func (l *limiter[K]) Tune(permitsPerSecond float64) { _ = l.Retime(permitsPerSecond) } // fails for no positive number
+
+func (l *limiter[K]) Name() (name string) {
+	l.look(func(of *engine.Limiter) { name = of.Name() })
+	return
+}
+
+func (l *limiter[K]) Version() (version uint64) {
+	l.look(func(of *engine.Limiter) { version = of.Version() })
+	return
+}
+
+func (*limiter[K]) isKey() {}
+
+func (l *limiter[K]) Traits() limit.Traits {
+	return limit.Traits{Blocks: true, Tunable: true, Stops: true}
 }
 
 func (l *limiter[K]) Resume() {

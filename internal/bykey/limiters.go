@@ -11,6 +11,7 @@ import (
 
 	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/invalid"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -112,28 +113,13 @@ func (k *Limiters[K]) ReserveWithin(
 	return
 }
 
-// Taken are permits of a key.
-type Taken struct {
-	reserve.Reservation                // the zero value if the permits were taken for good
-	left                engine.Outlook // after that
-}
-
-// Outlook returns what the key's limiter can grant after the request; false for the zero Taken, and where it can't
-// tell.
-func (t *Taken) Outlook() (engine.Outlook, bool) {
-	if l := (*engine.Reservation)(&t.Reservation).Limiter(); l != nil {
-		return l.Latest(), true
-	}
-	return t.left, t.left.Rate > 0
-}
-
 // Take is ReserveWithin. If the permits are used in any case and available now, the key stays compact.
 func (k *Limiters[K]) Take(
 	ctx context.Context, key K, n int, maxWait time.Duration, used bool,
-) (t Taken, err error) {
+) (t limit.Taken, err error) {
 	err = k.with(ctx, key, func(e *entry[K]) (err error) {
 		if used && e.whole == nil && e.take(ctx, n) {
-			t.left = e.outlook()
+			t.Left = e.outlook()
 			return nil
 		}
 		t.Reservation, err = e.reserve(ctx, n, maxWait)

@@ -17,9 +17,10 @@ import (
 // the same time. Unexported methods that take the time now need the lock.
 type Limiter struct {
 	clock    Clock
-	busy     atomic.Int64 // no permit can be granted before this time; or unknown
-	counting atomic.Bool  // refusals that busy decides are counted, which takes 4 to 10 ns each
-	ledger   Ledger       // guarded, like all below, by mu
+	busy     atomic.Int64  // no permit can be granted before this time; or unknown
+	counting atomic.Bool   // refusals that busy decides are counted, which takes 4 to 10 ns each
+	version  atomic.Uint32 // see Version
+	ledger   Ledger        // guarded, like all below, by mu
 
 	// Every request writes what follows. It shares a cache line with smoothLimiter's ledger.
 	mu      sync.Mutex

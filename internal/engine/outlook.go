@@ -14,6 +14,16 @@ type Outlook struct {
 	Window bool
 }
 
+// Version changes with each change of promised times, except by requests and by time that passes.
+func (l *Limiter) Version() uint64 { return uint64(l.version.Load()) }
+
+// Name is reserve.WithName's.
+func (l *Limiter) Name() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cold.policy.terms.Name
+}
+
 // Outlook returns what the limiter can grant now.
 func (l *Limiter) Outlook() Outlook { return l.outlook(l.clock.Now()) }
 

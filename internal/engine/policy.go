@@ -20,6 +20,7 @@ type Terms struct {
 	Upfront bool
 	Slack   time.Duration // by which callers may wake late
 	Errors  Errors
+	Name    string // in errors; "": it has none
 
 	Package, Limiter string // in errors: "warmup", "a warming-up limiter"
 

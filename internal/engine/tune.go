@@ -66,6 +66,7 @@ func (l *Limiter) Resume() { l.change(false, l.ledger.Resume) }
 // changed follows times that may have become earlier, or later, too.
 func (l *Limiter) changed(now int64, later bool) {
 	l.free()
+	l.version.Add(1)
 	s := l.cold.sleepers
 	if s == nil {
 		return

@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 )
 
 // Places are a number of places in flight, as a [reserve.Reserver]: a place is out until its reservation's Cancel or
 // Settle(0). The Delay of a request that waits is reserve.Forever, which refuses none early.
 type Places struct {
+	limit.Mute
+
 	mu       sync.Mutex
 	n, out   int
 	waiting  []*place // by number

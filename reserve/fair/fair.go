@@ -12,6 +12,7 @@ import (
 
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
 )
@@ -42,7 +43,7 @@ type Queue struct {
 	byName  map[string]int
 	asks    [][]queue.Option // by class
 	settings
-	by reserve.Reserver
+	limit limit.Limit // of all classes
 }
 
 type settings struct {
@@ -87,7 +88,7 @@ func New(by reserve.Reserver, classes []Class, opts ...Option) (*Queue, error) {
 	if isnil.Value(by) {
 		return nil, valueError("the limit", nil, "a Reserver")
 	}
-	q := &Queue{classes: slices.Clone(classes), byName: map[string]int{}, by: by}
+	q := &Queue{classes: slices.Clone(classes), byName: map[string]int{}, limit: limit.Of(by)}
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, valueError("an option", nil, "an option")
@@ -172,7 +173,7 @@ func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait
 	if !(p.Weight > 0) || math.IsInf(p.Weight, 1) {
 		return nil, valueError(fmt.Sprintf("the weight of tenant %q", tenant), p.Weight, "a positive number")
 	}
-	return p, q.queue.Enter(ctx, p, maxWait)
+	return p, limit.Named(q.queue.Enter(ctx, p, maxWait), q.limit.Name)
 }
 
 func (q *Queue) names() string {
@@ -215,17 +216,20 @@ func (q *Queue) Acquire(ctx context.Context, n int) (waited time.Duration, err e
 	if err != nil {
 		return 0, err
 	}
-	err = p.Wait(ctx)
+	err = limit.Named(p.Wait(ctx), q.limit.Name)
 	return p.Waited(), err
 }
 
 // Rate returns the limit's permits per second; 0 if it can't tell.
 func (q *Queue) Rate() float64 {
-	if by, ok := q.by.(interface{ Rate() float64 }); ok {
-		return by.Rate()
-	}
-	return 0
+	return q.limit.Rate()
 }
+
+// answers returns what answers for a door of the queue.
+func (q *Queue) answers(door reserve.Reserver) limit.Limit { return limit.Behind(door, q.limit) }
+
+var _ = limit.For(func(q *Queue) limit.Limit { return q.answers(q) })
+var _ = limit.For(func(d door) limit.Limit { return d.q.answers(d) })
 
 // Class returns a Reserver for a class and the context's tenant. For an unknown class, ReserveWithin returns a
 // *[reserve.ValueError].

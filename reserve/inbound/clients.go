@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/nextfree/pace/internal/bykey"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
 )
@@ -90,7 +91,7 @@ func newClients(policy *reserve.Policy, maxKeys int) *clients {
 
 func (c *clients) take(
 	ctx context.Context, of client, n int, maxWait time.Duration, used bool,
-) (t bykey.Taken, err error) {
+) (t limit.Taken, err error) {
 	if t, err = c.own.Take(ctx, of, n, maxWait, used); errors.Is(err, keyed.ErrTooManyKeys) {
 		c.shared.Add(1)
 		t, err = c.groups.Take(ctx, of.group(), n, maxWait, used)

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 
 	"github.com/nextfree/pace/internal/allornothing"
-	"github.com/nextfree/pace/internal/bykey"
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/invalid"
+	"github.com/nextfree/pace/internal/limit"
 )
 
 // A Middleware lets requests pass that all its tiers allow. It must not be copied. All methods may be called
@@ -33,7 +33,7 @@ type Middleware struct {
 // A claim is a request's at one tier.
 type claim struct {
 	which
-	bykey.Taken
+	limit.Taken
 	cost int // 0 or less: the tier is not asked
 }
 

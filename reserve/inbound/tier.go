@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/nextfree/pace/internal/bykey"
 	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
 )
@@ -23,13 +23,13 @@ type Tier struct {
 	err  error
 
 	find    func(*http.Request) (which, error)
-	all     reserve.Reserver // the limiter of all requests; nil: find tells
-	clients *clients         // of a PerKey tier
+	all     limit.Limit // of all requests; nil: find tells
+	clients *clients    // of a PerKey tier
 }
 
 // which is a request's limiter at a tier.
 type which struct {
-	by     reserve.Reserver // nil: the client's, at a PerKey tier
+	by     limit.Limit // nil: the client's, at a PerKey tier
 	client client
 }
 
@@ -46,9 +46,10 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	if isnil.Value(by) {
 		return bad(name, "limiter", "a limiter")
 	}
-	t := Tier{name: name, all: by, find: func(*http.Request) (which, error) { return which{by: by}, nil }}
-	if l, ok := by.(*reserve.Limiter); ok {
-		t.quota = quotaOf((*engine.Limiter)(l).Outlook())
+	all := limit.Of(by)
+	t := Tier{name: name, all: all, find: func(*http.Request) (which, error) { return which{by: all}, nil }}
+	if o, known := all.Outlook(); known {
+		t.quota = quotaOf(o)
 	}
 	return t.with(opts)
 }
@@ -99,7 +100,7 @@ func PerKeyBy[K comparable](
 	return Tier{name: name, find: func(r *http.Request) (w which, err error) {
 		var k K
 		if k, w.client, err = identify(r); err == nil {
-			w.by = by.For(k)
+			w.by = limit.Of(by.For(k))
 		}
 		return w, err
 	}}.with(opts)
@@ -119,30 +120,23 @@ func (t Tier) with(opts []TierOption) Tier {
 // take reserves; used: the permits are used in any case, if they are available now.
 func (t *Tier) take(
 	ctx context.Context, w which, n int, maxWait time.Duration, used bool,
-) (taken bykey.Taken, err error) {
-	switch by := w.by.(type) {
-	case nil:
+) (taken limit.Taken, err error) {
+	if w.by == nil {
 		return t.clients.take(ctx, w.client, n, maxWait, used)
-	case bykey.Key:
-		return by.Take(ctx, n, maxWait, used)
-	default:
-		taken.Reservation, err = by.ReserveWithin(ctx, n, maxWait)
-		return
 	}
+	return w.by.Take(ctx, n, maxWait, used)
 }
 
-// peek returns how long a request would wait; false if the limiter is not in this process, or fails.
+// peek returns how long a request would wait; false if the limiter can't tell, or fails.
 func (t *Tier) peek(w which, n int) (wait time.Duration, ok bool) {
 	var err error
-	switch by := w.by.(type) {
-	case nil:
+	switch {
+	case w.by == nil:
 		wait, err = t.clients.peek(w.client, n)
-	case interface {
-		Peek(int) (time.Duration, error)
-	}:
-		wait, err = by.Peek(n)
-	default:
+	case w.by.Traits().Silent:
 		return 0, false
+	default:
+		wait, err = w.by.Peek(n)
 	}
 	if err != nil {
 		return waitOf(err)
@@ -152,24 +146,16 @@ func (t *Tier) peek(w which, n int) (wait time.Duration, ok bool) {
 
 // outlook returns what the request's limiter has to give; false if that is not known.
 func (c *claim) outlook() (o engine.Outlook, ok bool) {
-	if l, ok := c.by.(*reserve.Limiter); ok {
-		return (*engine.Limiter)(l).Latest(), true
+	if o, ok = c.Outlook(); ok || c.by == nil {
+		return o, ok
 	}
-	if o, ok = c.Outlook(); ok {
-		return o, true
-	}
-	if l, isKey := c.by.(bykey.Key); isKey {
-		var err error
-		o, err = l.Outlook()
-		return o, err == nil
-	}
-	return o, false
+	return c.by.Outlook()
 }
 
 // interval returns in which time the limiter of all requests lets a request of that cost pass; 0: unknown.
 func (t *Tier) interval(cost int) time.Duration {
-	if l, ok := t.all.(interface{ Rate() float64 }); ok {
-		return seconds(float64(cost) / l.Rate())
+	if t.all != nil && t.all.Rate() > 0 {
+		return seconds(float64(cost) / t.all.Rate())
 	}
 	return 0
 }

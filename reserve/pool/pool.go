@@ -11,6 +11,7 @@ import (
 
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
 )
@@ -35,6 +36,7 @@ type Pool[T any] struct {
 type members[T any] struct {
 	list    []Member[T]
 	options []queue.Option
+	limits  []limit.Limit      // of the members
 	pauses  []*reserve.Limiter // of the members
 	dropped []atomic.Bool
 	queue   *queue.Queue
@@ -91,7 +93,7 @@ func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 			return nil, valueError(fmt.Sprintf("By of member %d", i), nil, "a Reserver")
 		}
 		pause := queue.Unlimited(s.clock).Limiter()
-		m.pauses = append(m.pauses, pause)
+		m.pauses, m.limits = append(m.pauses, pause), append(m.limits, limit.Of(one.By))
 		limits := append(queue.Limits(one.By), queue.Limit{By: pause, Permits: 1})
 		m.options = append(m.options, queue.Option{Limits: limits, Tier: one.Tier})
 	}
@@ -111,7 +113,7 @@ func (p *Pool[T]) Sticky(key string) *Pool[T] { return &Pool[T]{members: p.membe
 func (p *Pool[T]) Acquire(ctx context.Context, n int) (Lease[T], error) {
 	place, err := p.enter(ctx, p.key, n, reserve.Forever)
 	if err == nil {
-		err = place.Wait(ctx)
+		err = limit.Named(place.Wait(ctx), p.name)
 	}
 	if err != nil {
 		return Lease[T]{}, err
@@ -143,15 +145,31 @@ func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.
 	place := &queue.Place{Permits: n, Options: m.options, Key: key, Except: func(member int) bool {
 		return m.dropped[member].Load()
 	}}
-	return place, m.queue.Enter(ctx, place, maxWait)
+	return place, limit.Named(m.queue.Enter(ctx, place, maxWait), m.name)
+}
+
+// name names the members' limit, where all have the same.
+func (m *members[T]) name() string {
+	name := m.limits[0].Name()
+	for _, l := range m.limits {
+		if l.Name() != name {
+			return ""
+		}
+	}
+	return name
 }
 
 // Reserver returns the pool as a Reserver, for package fair.
-func (p *Pool[T]) Reserver() reserve.Reserver { return reserver[T]{p} }
+//
+// As a limit it is the members together. Its Rate is their sum; 0 if one can't tell. A server's stop that package
+// outbound hears stops all members: give it the members as upstreams to stop one.
+func (p *Pool[T]) Reserver() reserve.Reserver {
+	return limit.OneOf(door[T]{p}, p.limits...)
+}
 
-type reserver[T any] struct{ *Pool[T] }
+type door[T any] struct{ *Pool[T] }
 
-func (r reserver[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+func (r door[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	key, ok := queue.StickyOf(ctx)
 	if !ok {
 		key = r.key
@@ -162,9 +180,6 @@ func (r reserver[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Dura
 	}
 	return place.Reservation(), nil
 }
-
-// Rate returns the sum of the members' permits per second; 0 if one can't tell.
-func (r reserver[T]) Rate() float64 { return queue.Rate(r.options) }
 
 // WithKey returns a context whose requests to [Pool.Reserver] or upstreams are sticky: see [Pool.Sticky].
 func WithKey(ctx context.Context, key string) context.Context {

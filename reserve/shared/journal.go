@@ -50,7 +50,8 @@ const (
 	changed             // other terms
 	paused
 	resumed
-	lastKind = resumed
+	stopped  // a pause in which permits leave a window
+	lastKind = stopped
 )
 
 const (
@@ -101,7 +102,7 @@ func (j *journal) change(o *order) (changed bool, err error) {
 	if o.next != nil {
 		changed = j.adopt(o.next) || changed
 	}
-	j.pause(o.pause)
+	j.pause(o.pause, o.stop)
 	for _, c := range o.charges {
 		if err := j.charge(c); err != nil {
 			return false, err
@@ -196,8 +197,10 @@ func (j *journal) adopt(t *terms) (differ bool) {
 	return true
 }
 
-func (j *journal) pause(d int64) {
+func (j *journal) pause(d int64, stop bool) {
 	switch {
+	case d > 0 && stop:
+		j.add(record{at: j.now, kind: stopped, amount: d})
 	case d > 0:
 		j.add(record{at: j.now, kind: paused, amount: d})
 	case d == resume:

@@ -19,6 +19,7 @@ type order struct {
 	notAfter int64
 	next     *terms // the terms from now on, if SetRate changes them; or nil
 	pause    int64  // nanoseconds from now; resume, reset, or 0: none of these
+	stop     bool   // the pause is a stop
 	refunds  []refund
 	charges  []charge
 	asked    []wanted
@@ -65,7 +66,7 @@ const resume, reset = -1, -2
 var orders = sync.Pool{New: func() any { return new(order) }}
 
 func (o *order) clear(notAfter int64) {
-	o.notAfter, o.next, o.pause = notAfter, nil, 0
+	o.notAfter, o.next, o.pause, o.stop = notAfter, nil, 0, false
 	o.refunds, o.charges, o.asked, o.answers = o.refunds[:0], o.charges[:0], o.asked[:0], o.answers[:0]
 }
 
@@ -75,7 +76,7 @@ func (o *order) write(list []*request, now int64) {
 			o.next = r.terms
 		}
 		if r.pause != 0 {
-			o.pause = r.pause
+			o.pause, o.stop = r.pause, r.stop
 		}
 		if r.refund != nil {
 			o.refunds = append(o.refunds, *r.refund)

@@ -46,16 +46,7 @@ func newMany(of opener, policy *reserve.Policy, opts []Option) (*Keyed, error) {
 }
 
 // For returns the Reserver of one key.
-func (k *Keyed) For(key string) reserve.Reserver { return forKey{k, key} }
-
-type forKey struct {
-	limiters *Keyed
-	key      string
-}
-
-func (f forKey) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
-	return f.limiters.ReserveWithin(ctx, f.key, n, maxWait)
-}
+func (k *Keyed) For(key string) reserve.Reserver { return forKey{limiters: k, key: key} }
 
 // use calls do with the limiter of a key.
 func use[T any](k *Keyed, key string, do func(*Limiter) (T, error)) (result T, err error) {

@@ -35,6 +35,9 @@ type Limiter struct {
 	due   atomic.Int64 // when it can, by that answer
 	owed  debtAfterOutage
 	stock stock
+	name  string // for errors; "": see family
+
+	stopped atomic.Int64 // the end of the latest stop that this process has told, on its clock
 
 	mu    sync.Mutex
 	alone *reserve.Limiter // the fallback; nil until it is needed
@@ -44,9 +47,10 @@ type Limiter struct {
 // A family is what the limiters of a [Keyed] have in common. A [Limiter] of its own has one to itself.
 type family struct {
 	settings
-	nodes    *nodes
-	counters counters
-	maxWait  time.Duration
+	nodes     *nodes
+	counters  counters
+	maxWait   time.Duration
+	limitName string // reserve.WithName's
 }
 
 // New returns the limiter of a name, kept in Redis by Redis's clock. The policy gives its curve, rate, longest wait
@@ -67,7 +71,9 @@ func newOne(of opener, name string, policy *reserve.Policy, opts []Option) (*Lim
 	if f.maxKeys != 0 {
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
 	}
-	return newLimiter(f, name, t), nil
+	l := newLimiter(f, name, t)
+	l.name = cmp.Or(f.limitName, name)
+	return l, nil
 }
 
 func prepare(of opener, policy *reserve.Policy, opts []Option) (f *family, t *terms, err error) {
@@ -83,6 +89,7 @@ func prepare(of opener, policy *reserve.Policy, opts []Option) (f *family, t *te
 
 func newLimiter(f *family, name string, t *terms) *Limiter {
 	l := &Limiter{family: f, key: f.prefix + ":{" + name + "}"}
+	l.name = f.limitName
 	l.terms.Store(t)
 	l.queue.send, l.queue.fill, l.queue.most = l.send, l.fill, f.timeout
 	l.stock.most, l.stock.flush = f.ahead, l.flush
@@ -166,10 +173,10 @@ func (l *Limiter) reserve(ctx context.Context, r *request) (reserve.Promise, err
 	gone := done.Cause(ctx)
 	switch {
 	case !r.granted:
-		return nil, refused(ctx, r, maxWait)
+		return nil, l.refused(ctx, r, maxWait)
 	case r.ready > r.deadline || gone != nil: // on the way back
 		l.queue.giveBack(r)
-		return nil, cmp.Or(gone, refused(ctx, r, maxWait))
+		return nil, cmp.Or(gone, l.refused(ctx, r, maxWait))
 	}
 	return &promise{limiter: l, slot: r.slot, permits: r.permits, ready: r.ready}, nil
 }
@@ -196,7 +203,7 @@ func (l *Limiter) unanswered(
 		slow := l.mode == open && !l.node().circuit.troubled.Load() // it has not failed: its last answer counts
 		if slow && due > min(r.deadline, saturate.Add(now, int64(maxWait))) {
 			r.wait = due - now
-			return nil, refused(ctx, r, maxWait)
+			return nil, l.refused(ctx, r, maxWait)
 		}
 	}
 	// The caller's context is about to say so.
@@ -207,8 +214,8 @@ func (l *Limiter) unanswered(
 	return l.withoutStore(ctx, r, maxWait, why)
 }
 
-func refused(ctx context.Context, r *request, maxWait time.Duration) error {
-	e := &reserve.WaitError{Wait: time.Duration(r.wait), MaxWait: maxWait}
+func (l *Limiter) refused(ctx context.Context, r *request, maxWait time.Duration) error {
+	e := &reserve.WaitError{Wait: time.Duration(r.wait), MaxWait: maxWait, Limit: l.name}
 	if until, limited := ctx.Deadline(); limited {
 		if left := time.Until(until); left < maxWait {
 			e.MaxWait, e.Cause = left, context.DeadlineExceeded

@@ -51,6 +51,12 @@ func (j *journal) apply(l reserve.Ledger, at int64, of *rules, records []record)
 			}
 		case paused:
 			l.Pause(r.at, r.at+r.amount)
+		case stopped:
+			if o, ok := l.(reserve.Observer); ok {
+				o.Stop(r.at, r.at+r.amount)
+			} else {
+				l.Pause(r.at, r.at+r.amount)
+			}
 		case resumed:
 			l.Resume(r.at)
 		}

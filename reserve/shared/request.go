@@ -24,6 +24,7 @@ type change struct {
 	refund *refund
 	charge charge // of no permits: none
 	pause  int64  // nanoseconds; or resume, reset
+	stop   bool   // the pause is a stop: see engine.Observer
 	terms  *terms // from now on; nil: as before
 }
 

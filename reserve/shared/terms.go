@@ -54,7 +54,7 @@ func (f *family) adopt(p *reserve.Policy) (*terms, error) {
 		return nil, valueError("policy", nil, "a policy")
 	}
 	t := (*engine.Policy)(p).Terms()
-	f.maxWait = t.MaxWait
+	f.maxWait, f.limitName = t.MaxWait, t.Name
 	_, script := f.nodes.single.keeper.(*scriptKeeper)
 	switch {
 	case t.Curve == nil && script:

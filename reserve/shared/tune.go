@@ -65,10 +65,15 @@ func (l *Limiter) look(ctx context.Context) (outlook, error) {
 // PauseUntil keeps every process from getting or storing permits before t, by this process's clock. Earlier promises
 // stay. A later PauseUntil extends the pause. An earlier one changes nothing. In a [Store] a pause is at most 36 years.
 func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
+	return l.pauseUntil(ctx, t, false)
+}
+
+// pauseUntil stops the clock, or only what is granted: permits used before leave a window during a stop.
+func (l *Limiter) pauseUntil(ctx context.Context, t time.Time, stop bool) error {
 	if time.Until(t) <= 0 {
 		return nil
 	}
-	return l.change(ctx, change{pause: max(0, int64(time.Until(t)))})
+	return l.change(ctx, change{pause: max(0, int64(time.Until(t))), stop: stop})
 }
 
 // Resume ends a pause now, whichever process began it. Times promised during the pause stay; later requests go

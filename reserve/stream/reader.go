@@ -22,7 +22,7 @@ func Reader(ctx context.Context, r io.Reader, by reserve.Reserver) io.Reader {
 	notNil(ctx, "Reader's context")
 	notNil(r, "Reader's reader")
 	notNil(by, "Reader's limiter")
-	return &reader{pacer: pacer{ctx, by}, r: r}
+	return &reader{pacer: newPacer(ctx, by), r: r}
 }
 
 type reader struct {

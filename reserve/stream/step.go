@@ -7,6 +7,7 @@ import (
 
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -27,9 +28,12 @@ func notNil(v any, name string) {
 
 // A pacer reserves a permit for each byte.
 type pacer struct {
-	ctx context.Context
-	by  reserve.Reserver
+	ctx   context.Context
+	by    reserve.Reserver
+	limit limit.Limit
 }
+
+func newPacer(ctx context.Context, by reserve.Reserver) pacer { return pacer{ctx, by, limit.Of(by)} }
 
 // paid pays for a step of at most size bytes, and gives back what f, which passes on n of them, did not use.
 func (p pacer) paid(size int, f func(step int) (n int, err error)) (step, n int, err error) {
@@ -48,7 +52,7 @@ func (p pacer) paid(size int, f func(step int) (n int, err error)) (step, n int,
 
 // pay waits for a step's permits, at most size, and returns their number. R stays zero without limit.
 func (p pacer) pay(size int, r *reserve.Reservation) (n int, err error) {
-	rate := p.rate()
+	rate := p.limit.Rate() // 0: it is not known
 	n = step(size, rate)
 	err = p.take(n, rate, r)
 	for fits := largest(err); 0 < fits && fits < n; fits = largest(err) { // the smallest of several windows counts
@@ -67,14 +71,6 @@ func (p pacer) take(n int, rate float64, r *reserve.Reservation) (err error) {
 		return err
 	}
 	return r.Wait(p.ctx)
-}
-
-// rate returns 0 if the Reserver has no method Rate.
-func (p pacer) rate() float64 {
-	if r, ok := p.by.(interface{ Rate() float64 }); ok {
-		return r.Rate()
-	}
-	return 0
 }
 
 // step returns how many of size bytes to move at a time.

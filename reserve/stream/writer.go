@@ -21,7 +21,7 @@ func Writer(ctx context.Context, w io.Writer, by reserve.Reserver) io.Writer {
 	notNil(ctx, "Writer's context")
 	notNil(w, "Writer's writer")
 	notNil(by, "Writer's limiter")
-	return &writer{pacer{ctx, by}, w}
+	return &writer{newPacer(ctx, by), w}
 }
 
 type writer struct {

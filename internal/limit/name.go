@@ -1,0 +1,16 @@
+package limit
+
+import "github.com/nextfree/pace/reserve"
+
+// Named returns an error that names the limit, if it is a WaitError that names none.
+func Named(err error, name func() string) error {
+	late, ok := err.(*reserve.WaitError)
+	if !ok || late.Limit != "" {
+		return err
+	}
+	named := *late
+	if named.Limit = name(); named.Limit == "" {
+		return err
+	}
+	return &named
+}
