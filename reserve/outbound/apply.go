@@ -17,7 +17,8 @@ func (c *call) obey() verdict {
 	if clear(rulings); len(all) > len(rulings) {
 		rulings = make([]ruling, len(all))
 	}
-	v := c.t.decide(&said, all, c.attempt, rulings[:len(all)])
+	rules := c.rules()
+	v := rules.decide(&said, all, c.attempt, rulings[:len(all)])
 	c.apply(&v, &said)
 	return v
 }
@@ -26,7 +27,7 @@ func (c *call) read() reply.Reply {
 	c.heard = c.t.now()
 	theirs := c.response.Request
 	c.response.Request = c.outgoing // an upstream's, and not its caller's
-	s := reply.Read(c.response, c.heard, c.t.dialects)
+	s := reply.Read(c.response, c.heard, c.dialects())
 	c.response.Request = theirs
 	c.listen(&s)
 	for i := range c.charges {

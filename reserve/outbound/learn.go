@@ -59,13 +59,13 @@ type plan struct {
 	whole bool      // the host limits the account's calls together
 }
 
-func (l *learned) plan(r *http.Request) (p plan) {
-	if !l.alone && !l.any.Load() {
+func (l *learned) plan(r *http.Request, alone bool) (p plan) {
+	if !alone && !l.any.Load() {
 		return p
 	}
 	n, ok := l.names.get(account(r))
 	p.whole = ok && n.whole.Load()
-	if !l.alone && !(ok && n.several.Load()) {
+	if !alone && !(ok && n.several.Load()) {
 		return p
 	}
 	var room [maxRoutes]uint64
@@ -127,9 +127,9 @@ func routesOf(r *http.Request, hashes []uint64) []uint64 {
 func (c *call) plan() {
 	l, r := c.t.learned, c.subject
 	c.charges, c.named = c.charges[:c.own], nil
-	c.planned = l.plan(r)
+	c.planned = l.plan(r, c.alone())
 	known := c.planned.key != reply.Key{}
-	if l.alone && !known || c.planned.whole && !c.t.whole {
+	if c.alone() && !known || c.planned.whole && !c.whole() {
 		all := bucket{account: account(r)}
 		c.charge(&l.whole, all, l.buckets.For(all), 1)
 	}
@@ -168,7 +168,7 @@ func (c *call) listen(s *reply.Reply) {
 			c.name(&l.bucket, key, l.buckets.For(key), len(c.charges))
 		}
 	}
-	if s.Whole && !c.t.whole {
+	if s.Whole && !c.whole() {
 		c.listenToWhole()
 	}
 }
@@ -177,7 +177,7 @@ func (c *call) listenToWhole() {
 	l, who := c.t.learned, account(c.subject)
 	l.namesOf(who).whole.Store(true)
 	l.any.Store(true)
-	if !slices.ContainsFunc(c.concerned(), func(a charge) bool { return a.limit.whole }) {
+	if wholeIn(c.concerned()) < 0 {
 		all := bucket{account: who}
 		c.name(&l.whole, all, l.buckets.For(all), 0)
 	}
@@ -247,5 +247,5 @@ func (c *call) routeOf(s *reply.Reply) (of route, learns bool) {
 			l.any.Store(true)
 		}
 	}
-	return of, l.alone || n.several.Load()
+	return of, c.alone() || n.several.Load()
 }

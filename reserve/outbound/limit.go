@@ -86,9 +86,10 @@ type limit struct {
 	again    func(*http.Request) int // nil: the cost stays
 	exact    bool
 	penalty  time.Duration
-	whole    bool // for all calls to a host
-	upstream bool // of the call's upstream
-	places   int  // of so many calls in flight for each key; 0: its scope has a limiter
+	whole    bool  // for all calls to a host
+	upstream bool  // of the call's upstream
+	part     *part // of the requests, for which it holds; nil: all
+	places   int   // of so many calls in flight for each key; 0: its scope has a limiter
 	used     func(*http.Response) Usage
 	lost     func(*http.Request) (permits int, known bool)
 }

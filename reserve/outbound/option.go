@@ -36,6 +36,9 @@ type settings struct {
 	classes []fair.Class // nil: first come, first served
 
 	upstreams *upstreams // nil: requests go where they say
+	parts     []*part    // of the requests: see Only
+
+	ownLongest bool // maxRetryAfter is the caller's
 }
 
 func set(change func(*settings)) Option { return checked(true, "", nil, "", change) }
@@ -110,7 +113,7 @@ func WithMaxWait(d time.Duration) Option {
 // WithMaxRetryAfter sets the longest stop of a key that a server may request. If it requests more, RoundTrip returns
 // the refusal at once and, without [PauseRefused], the key stops for d. Negative counts as 0. Default: 5 minutes.
 func WithMaxRetryAfter(d time.Duration) Option {
-	return set(func(s *settings) { s.maxRetryAfter = max(0, d) })
+	return set(func(s *settings) { s.maxRetryAfter, s.ownLongest = max(0, d), true })
 }
 
 // WithRetries sends a refused request again, up to n times and before later requests, if it has no body or has GetBody;
@@ -228,7 +231,7 @@ func WithLimit(l Limit) Option {
 		case l.Penalty < 0:
 			return valueError("the Penalty of WithLimit "+name, l.Penalty, "0 or more")
 		}
-		if l.Name != "" && slices.ContainsFunc(*list, func(other limit) bool { return other.name == l.Name }) {
+		if l.Name != "" && slices.ContainsFunc(*list, func(o limit) bool { return o.name == l.Name && o.part == nil }) {
 			return valueError("WithLimit", l.Name, "a name that no other limit has")
 		}
 		*list = append(*list, of)

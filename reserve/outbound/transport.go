@@ -69,13 +69,8 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 		}
 		t.limits = append(t.limits, limit{scope: (&Limit{Limiter: by}).scope(), cost: one, whole: true})
 	}
-	for _, opt := range opts {
-		if opt == nil {
-			return nil, valueError("an option", nil, "an option")
-		}
-		if err := opt(&t.settings); err != nil {
-			return nil, err
-		}
+	if err := join(&t.settings, opts); err != nil {
+		return nil, err
 	}
 	if t.watch = t.clock; t.clock == nil {
 		t.watch = clockwork.NewRealClock()
@@ -84,7 +79,8 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 	if err := t.checkRetries(); err != nil {
 		return nil, err
 	}
-	t.learned = newLearned(t.unlimited, len(t.limits) == 0)
+	t.divide()
+	t.learned = newLearned(t.unlimited, len(t.limits) == 0 || t.limits[0].part != nil)
 	t.whole = slices.ContainsFunc(t.limits, func(l limit) bool { return l.whole })
 	t.controllers.forget = (*controller).restore
 	t.lines.of, t.states.of = map[lineKey]*line{}, map[keys]*limitState{}

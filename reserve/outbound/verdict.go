@@ -222,7 +222,7 @@ func wantedBy(charges []charge) (d time.Duration) {
 // little left; else the target.
 func blamed(charges []charge, i int, s *reply.Reply) bool {
 	if s.Whole && named(charges, s.Reason) < 0 {
-		if w := slices.IndexFunc(charges, func(a charge) bool { return a.limit.whole }); w >= 0 {
+		if w := wholeIn(charges); w >= 0 {
 			return i == w
 		}
 	}
@@ -268,10 +268,17 @@ func target(charges []charge, name, reason string) int {
 	if name != "" && name != "requests" {
 		return -1
 	}
-	for i := len(charges) - 1; i >= 0; i-- {
+	last := -1 // of a part's limits, which come after those for all requests
+	for i := len(charges) - 1; i >= 0 && (last < 0 || charges[i].limit.part != nil); i-- {
 		if charges[i].limit.name == "" {
 			return i
 		}
+		if last < 0 && charges[i].limit.part != nil {
+			last = i
+		}
+	}
+	if last >= 0 {
+		return last
 	}
 	if name == "" {
 		return len(charges) - 1

@@ -24,6 +24,7 @@ type way struct {
 	failed   time.Time // when an attempt went out that the upstream failed to serve; zero: none
 	refused  bool      // the upstream has refused the call, or failed to serve it
 	large    bool      // a limit is too small for the call
+	part     *part     // of the requests, with its own rules; nil: none
 }
 
 func (c *call) prepare() error {
@@ -59,15 +60,19 @@ func (c *call) chargeWays() error {
 
 func (c *call) chargeWay() error {
 	t, own := c.t, c.way.upstream
-	c.charges, c.seats = c.charges[:0], c.seats[:0]
+	c.charges, c.seats, c.part = c.charges[:0], c.seats[:0], t.partOf(c.subject)
+	holds := holding(c.subject)
 	for i := range t.inFlight {
-		if l := &t.inFlight[i]; l.cost(c.subject) > 0 {
+		if l := &t.inFlight[i]; holds(l) && l.cost(c.subject) > 0 {
 			key, _ := l.scope(c.subject)
 			c.sit(l, key, nil)
 		}
 	}
 	for i := range t.limits {
 		l := &t.limits[i]
+		if !holds(l) {
+			continue
+		}
 		n := l.cost(c.subject)
 		switch {
 		case l.upstream:

@@ -13,6 +13,7 @@ import (
 // An API is one of twenty well-known ones, as its public documentation describes it (November 2026): see Twenty.
 type API struct {
 	Name  string
+	Host  string        // "": api.example.com
 	RTT   time.Duration // between 60 and 250 ms; each way of a call takes a half of it, 50 % more or less
 	Calls int
 	// Callers is how many goroutines call; default 16.
@@ -120,10 +121,11 @@ func (a *API) request(i int) *http.Request {
 	if body != "" {
 		from = strings.NewReader(body)
 	}
-	r, err := http.NewRequest(method, "https://api.example.com"+path, from)
+	r, err := http.NewRequest(method, "https://"+cmp.Or(a.Host, "api.example.com")+path, from)
 	if err != nil {
 		panic(err)
 	}
+	r.Header.Set("Authorization", "Bearer of-whoever-calls")
 	return r
 }
 
