@@ -222,8 +222,9 @@ func (c *class) remove(p *Place) {
 	c.wait(c.waiting.length > 0)
 	c.old()
 	c.keep(t)
-	if c.waiting.length == 0 && c.tenants != nil {
-		c.tenants, c.idle, c.active = nil, nil, nil // none owes anything
+	if c.waiting.length == 0 && c.tenants != nil { // none owes anything
+		c.nameless.node.leave()
+		c.tenants, c.idle, c.active = nil, nil, nil
 	}
 }
 
