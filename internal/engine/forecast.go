@@ -32,7 +32,11 @@ func (l *Limiter) TakeUpTo(n int) (taken int) {
 //
 // Ahead runs under the limiter's lock, and must not call the limiter.
 func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err error) {
-	now := l.lock()
+	return l.behind(l.clock.Now(), ahead, n)
+}
+
+func (l *Limiter) behind(t int64, ahead iter.Seq[int], n int) (wait time.Duration, err error) {
+	now := l.lockFor(t)
 	defer l.mu.Unlock()
 	if err := l.tooLarge(n); err != nil {
 		return 0, err

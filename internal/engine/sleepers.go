@@ -4,6 +4,7 @@ import (
 	"sort"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/nextfree/pace/internal/line"
 	"github.com/nextfree/pace/internal/saturate"
@@ -20,8 +21,9 @@ type sleepers struct {
 	waited  time.Duration // by callers that have left, together
 	late    uint64        // a caller that check has woken; 0: none
 
-	watchers []func(later bool) (keep bool) // see Limiter.Watch
-	heir     func(permits int)              // gets the charges of a limiter that was retired: see Limiter.Retire
+	watchers []weak.Pointer[Watcher] // see Limiter.Watch
+	causes   any                     // the owner of watchers that makes the present change; nil: another
+	heir     func(permits int)       // gets the charges of a limiter that was retired: see Limiter.Retire
 }
 
 type sleeper struct {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 )
 
@@ -75,7 +74,7 @@ func (l *Limiter) changed(now int64, later bool) {
 	if later {
 		s.check(l, now, 0)
 	}
-	s.watchers = slices.DeleteFunc(s.watchers, func(f func(bool) bool) bool { return !f(later) })
+	s.tellWatchers(later)
 }
 
 // Said tells a quota by the calendar how many permits a server has left until then.

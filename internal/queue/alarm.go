@@ -5,14 +5,15 @@ import "time"
 // arm sets the timer to the next thing that no caller does. The queue's lock is held.
 func (q *Queue) arm(now int64) {
 	h := q.bound
-	q.deaf.Store(h != nil && h.place.sleepers > 0 && !q.several && len(q.passed) == 0 && len(h.parts) == 1)
+	alone := !q.several && len(q.passed) == 0 && len(q.outer) == 0
+	q.awaited.Store(alone && h != nil && h.place.sleepers > 0 && len(h.parts) == 1)
 	at := q.order.changes()
 	for _, c := range q.order.classes {
 		if len(c.lapse) > 0 {
 			at = min(at, add(c.lapse[0].key, 1))
 		}
 	}
-	if q.several && now < q.renewed {
+	if q.several && now < q.renewed && q.stale() {
 		at = min(at, q.renewed)
 	}
 	for _, p := range q.passed {
@@ -40,22 +41,29 @@ func (q *Queue) arm(now int64) {
 }
 
 func (q *Queue) alarmOf(now int64, h *hold) int64 {
-	if h == nil || h.slack == 0 && h.place.sleepers > 0 {
+	if h == nil {
 		return never
+	}
+	at := int64(never)
+	if h.other.due {
+		at = max(h.other.at, add(now, 1))
+	}
+	if h.slack == 0 && h.place.sleepers > 0 {
+		return at
 	}
 	d := h.delay()
 	if d == unknown {
-		return never
+		return at
 	}
-	if kindOf(h.place.Options[h.option].Limits[h.last].By) == foreign {
+	if kindOf(h.limits()[h.last].By) == foreign {
 		d = max(d, soon) // it may be a forecast, which never comes true by itself
 	}
-	return add(now, max(0, d-h.slack/2))
+	return min(at, add(now, max(0, d-h.slack/2)))
 }
 
 func (q *Queue) alarm() {
 	q.mu.Lock()
 	q.timer, q.timed = nil, never
 	q.mu.Unlock()
-	q.steps()
+	q.steps(nil, forEver)
 }

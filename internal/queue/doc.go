@@ -17,15 +17,28 @@
 // queue looks again. If another limit has no room by then, the place waits at that limit instead, for four rounds at
 // most.
 //
-// When a more urgent place arrives, the first loses its hold. When a limit changes, its watcher makes the queue look.
+// When a more urgent place arrives, the first loses its hold.
 //
 // A place lets others pass that don't need what it waits for: its class's own limit, or an option that is closed to it
 // and open to them. It keeps its hold.
 //
+// # Changes
+//
+// Queue.version grows with every change: of a limit, whose watcher tells so, or when a place leaves. The queue's own
+// reservations and refunds don't count. A hold has the version that its option was chosen at, and the queue compares the
+// options again when that is an old one. So a change that comes while a limit is asked is not lost. A place that moves
+// to another option asks there before it gives up what it has, and takes along its position at limits that both have.
+//
+// Limits that can't be asked (a key's, a store's, a Reserver of the user's) are known by their last answer. An error is
+// none. While a place waits elsewhere, it asks them again after a change or an error, each time later.
+//
 // # Locks
 //
 // Queue.mu guards the order and the places, and is never held while a permit is reserved. Queue.binding is held while
-// the queue looks, and taken before mu. Where a Reserver may block, callers with a deadline don't hold binding.
+// the queue looks, and taken before mu. Where a Reserver may block, callers with a deadline don't hold binding. A place
+// that is being bound has the state binding: the permits that it asks for stay as they are. Nothing of the user's runs
+// under mu: clocks are read before, and promises and rates of the user's are asked in [Queue.step], without it. A caller
+// takes a few steps for others at most, then a goroutine goes on.
 //
 // # Time
 //

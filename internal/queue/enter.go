@@ -10,46 +10,46 @@ import (
 
 // Enter puts a place into the queue, until maxWait or the context's deadline. It returns a *[reserve.WaitError] if the
 // forecast is later, and a *[reserve.SizeError] if no option ever grants it.
-func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) error {
+func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) (err error) {
 	if err := q.prepare(ctx, p); err != nil {
 		return err
 	}
 	q.poll()
-	q.mu.Lock()
-	if err := q.push(p, maxWait); err != nil {
-		q.mu.Unlock()
+	look, err := q.join(p, maxWait)
+	if err != nil {
 		return err
+	}
+	entered := false
+	defer func() {
+		if !entered { // also where the user's clock panics
+			err = q.refuse(p, err)
+		}
+	}()
+	if look {
+		if err = q.look(ctx, p); err != nil {
+			return err
+		}
+	}
+	again, err := q.tooLate(p, maxWait)
+	if again { // a place that is being bound counts in the queue and at its limit
+		if err = q.look(ctx, p); err == nil {
+			_, err = q.tooLate(p, maxWait)
+		}
+	}
+	entered = err == nil
+	return err
+}
+
+// join puts a place into the order, and reports whether there is something to do.
+func (q *Queue) join(p *Place, maxWait time.Duration) (look bool, err error) {
+	q.lock()
+	defer q.mu.Unlock()
+	if err := q.push(p, maxWait); err != nil {
+		return false, err
 	}
 	q.waiting.Add(1)
 	hopeless, _ := q.hopeless(p.begin)
-	look := hopeless != nil || q.order.first() == p
-	q.mu.Unlock()
-	if look {
-		if err := q.look(ctx); err != nil {
-			return q.refuse(p, err)
-		}
-	}
-	q.mu.Lock()
-	why := q.tooLate(p, maxWait)
-	if why != nil { // a place that is being bound counts in the queue and at its limit
-		q.mu.Unlock()
-		_ = q.look(ctx)
-		q.mu.Lock()
-		why = q.tooLate(p, maxWait)
-	}
-	if why != nil {
-		q.mu.Unlock()
-		return q.refuse(p, why)
-	}
-	defer q.mu.Unlock()
-	switch {
-	case p.state == over:
-		return p.failure()
-	case p.state < granted && p.latest < never:
-		q.lapses(p)
-		q.arm(q.now())
-	}
-	return nil
+	return hopeless != nil || q.order.first() == p, nil
 }
 
 // Refusal returns the error that Enter would return. It takes nothing.
@@ -57,7 +57,7 @@ func (q *Queue) Refusal(ctx context.Context, p *Place, maxWait time.Duration) er
 	if err := q.prepare(ctx, p); err != nil {
 		return err
 	}
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	if err := q.push(p, maxWait); err != nil {
 		return err
@@ -75,12 +75,34 @@ func (q *Queue) prepare(ctx context.Context, p *Place) error {
 	}
 	p.latest, p.byDeadline = q.clock.Deadline(ctx), true
 	p.queue, p.ctx = q, ctx
-	p.state, p.hold, p.err, p.settled = waiting, nil, nil, false
+	p.state, p.hold, p.err, p.settled, p.resized = waiting, nil, nil, false, 0
+	if q.blocks && ctx.Done() != nil && p.Permits > 1 {
+		return p.fitsWithin(ctx)
+	}
 	return p.fits()
 }
 
+// fitsWithin is fits, where to ask a limit may block.
+func (p *Place) fitsWithin(ctx context.Context) error {
+	answer := make(chan error, 1)
+	go func() {
+		defer func() {
+			if value := recover(); value != nil {
+				answer <- caught(value)
+			}
+		}()
+		answer <- p.fits()
+	}()
+	select {
+	case err := <-answer:
+		return thrown(err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 func (q *Queue) push(p *Place, maxWait time.Duration) error {
-	p.begin = q.now()
+	p.begin = q.seen
 	p.at = p.begin
 	if at := add(p.begin, max(0, maxWait)); maxWait < reserve.Forever && at <= p.latest {
 		p.latest, p.byDeadline = at, false
@@ -94,7 +116,7 @@ func (q *Queue) push(p *Place, maxWait time.Duration) error {
 // fits returns the error of a place that no option ever grants, or nil.
 func (p *Place) fits() (err error) {
 	for i, o := range p.Options {
-		if p.Except != nil && p.Except(i) {
+		if p.closed(i) {
 			continue
 		}
 		var size error
@@ -113,23 +135,31 @@ func (p *Place) fits() (err error) {
 
 // refuse takes out a place, unless it has been granted meanwhile.
 func (q *Queue) refuse(p *Place, why error) error {
-	q.mu.Lock()
-	if p.state >= granted {
-		defer q.mu.Unlock()
-		return p.failure()
-	}
-	h := q.leave(p, why, true)
-	q.mu.Unlock()
+	h, err := q.takeOut(p, why)
 	q.left(h)
-	return why
+	return err
 }
 
-// tooLate returns the error of a place whose forecast is too late, or nil. The queue's lock is held.
-func (q *Queue) tooLate(p *Place, maxWait time.Duration) error {
+func (q *Queue) takeOut(p *Place, why error) (*hold, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p.state >= granted {
+		return nil, p.failure()
+	}
+	return q.leave(p, why, true), why
+}
+
+// tooLate returns the error of a place whose forecast is too late, or why it is over, or nil. Again: another is being
+// bound, so the forecast may be wrong.
+func (q *Queue) tooLate(p *Place, maxWait time.Duration) (again bool, err error) {
+	now := q.lock()
+	defer q.mu.Unlock()
 	var wait time.Duration
 	switch {
-	case p.state >= granted || p.latest == never:
-		return nil
+	case p.state >= granted:
+		return false, p.failure()
+	case p.latest == never:
+		return false, nil
 	case p.state == bound:
 		if wait = p.hold.delay(); wait == unknown {
 			wait = 1
@@ -137,10 +167,12 @@ func (q *Queue) tooLate(p *Place, maxWait time.Duration) error {
 	default:
 		wait = q.forecast(p)
 	}
-	if now := q.now(); add(now, wait) > p.latest || wait > 0 && maxWait <= 0 {
-		return p.late(now, wait)
+	if add(now, wait) > p.latest || wait > 0 && maxWait <= 0 {
+		return q.asking != nil, p.late(now, wait)
 	}
-	return nil
+	q.lapses(p)
+	q.arm(now)
+	return false, nil
 }
 
 func (p *Place) late(now int64, wait time.Duration) error {

@@ -54,6 +54,8 @@ func (q *Queue) best(now int64, p *Place) int64 {
 	switch {
 	case d == unknown:
 		return now
+	case h.place == p && len(p.Options) > 1:
+		return add(now, slices.MinFunc(q.choices(p, h, now), byWait).wait)
 	case h.place == p:
 		return add(now, d)
 	case q.several || p.passed || len(p.Options) != 1 || len(p.Options[0].Limits) != len(h.parts):
@@ -77,8 +79,8 @@ func (q *Queue) sizeMatters(l *Limit, fewer, more int) bool {
 	if kindOf(l.By) != local || isWindow(l) {
 		return true
 	}
-	early, _ := l.wait(q, fewer)
-	late, err := l.wait(q, more) // of a later reading of the clock
+	early, _ := l.wait(q, q.seen, 0, fewer)
+	late, err := l.wait(q, q.seen, 0, more)
 	return early < late || err != nil
 }
 
@@ -97,7 +99,7 @@ func (q *Queue) base(now int64) (d time.Duration) {
 
 // forecast returns a waiting place's wait if no other arrives.
 func (q *Queue) forecast(p *Place) (longest time.Duration) {
-	now := q.now()
+	now := q.seen
 	all, ofClass := q.order.ahead(p)
 	if len(p.Options) > 1 {
 		return q.fillUp(p, all[ofPermits])
@@ -172,27 +174,26 @@ func (p *Place) toReserve(limit int) int {
 func (q *Queue) behind(l *Limit, sizes iter.Seq[int], sum float64, n int, after time.Duration) (wait time.Duration) {
 	by, ok := l.By.(*reserve.Limiter)
 	if !ok {
-		if wait, _ = l.wait(q, n); wait == unknown {
+		if wait, _ = l.wait(q, q.seen, 0, n); wait == unknown {
 			wait = 0
 		}
 		wait = max(wait, after)
-		if rate := l.rate(); rate > 0 {
+		if rate := q.rateOf(l); rate > 0 {
 			wait = add(wait, seconds(sum/rate))
 		}
 		return wait
 	}
 	if sizes == nil {
 		if isWindow(l) {
-			if _, err := by.Peek(math.MaxInt); tooMany(err) > 0 { // no quota by the calendar
-				at := q.clock.Since(by.Forecast(int(sum) + min(n, tooMany(err))))
-				return max(time.Duration(at-q.clock.Now()), after)
+			if _, err := (*engine.Limiter)(by).BehindAt(q.at(q.seen), nil, math.MaxInt); tooMany(err) > 0 { // no quota by the calendar
+				return max((*engine.Limiter)(by).ForecastAt(q.at(q.seen), whole(sum)+min(n, tooMany(err))), after)
 			}
 		}
-		sizes = once(int(sum))
+		sizes = once(whole(sum))
 	}
-	wait, err := (*engine.Limiter)(by).Behind(sizes, n)
+	wait, err := (*engine.Limiter)(by).BehindAt(q.at(q.seen), sizes, n)
 	if most := tooMany(err); most > 0 && l.Clip {
-		wait, err = (*engine.Limiter)(by).Behind(sizes, most)
+		wait, err = (*engine.Limiter)(by).BehindAt(q.at(q.seen), sizes, most)
 	}
 	if err != nil {
 		return reserve.Forever
@@ -204,11 +205,14 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s*float64(time.Second), float64(math.MaxInt64/2)))
 }
 
+// whole returns a sum of permits as a number of whole ones: a part is one more.
+func whole(sum float64) int { return int(math.Ceil(sum - 1e-6)) }
+
 func add[T int64 | time.Duration](t T, d time.Duration) T { return saturate.Add(t, T(d)) }
 
 func isWindow(l *Limit) bool {
 	by, ok := l.By.(*reserve.Limiter)
-	return ok && (*engine.Limiter)(by).Outlook().Window
+	return ok && (*engine.Limiter)(by).Latest().Window
 }
 
 func once(size int) iter.Seq[int] {
@@ -221,14 +225,14 @@ func once(size int) iter.Seq[int] {
 
 // fillUp returns a wait behind so many permits: each option grants at its rate after its own wait.
 func (q *Queue) fillUp(p *Place, permits float64) time.Duration {
-	all := q.choices(p, nil)
+	all := q.choices(p, nil, q.seen)
 	slices.SortFunc(all, byWait)
 	rate, granted := 0.0, 0.0
 	for i, o := range all {
 		if o.wait >= someday {
 			break
 		}
-		one := p.Options[o.option].rate(p)
+		one := p.Options[o.option].rate(p, q.rateOf)
 		if one == 0 { // it is not known, or there is no limit
 			return o.wait
 		}

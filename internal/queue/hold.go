@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/allornothing"
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -13,24 +14,25 @@ const patience = 4
 
 // A hold is reserved at all limits of an option (full), or at the one that has room last.
 type hold struct {
-	place  *Place
-	option int
-	parts  []part
-	last   int // of parts: the one to wait for
-	rounds uint8
-	full   bool
-	slack  time.Duration // how long before its time it is granted
-	asked  time.Duration // the delay when it was made, or granted
-	epoch  int64         // of the queue, when other options were compared last
-	few    [2]part
+	place   *Place
+	option  int
+	parts   []part
+	last    int // of parts: the one to wait for
+	rounds  uint8
+	full    bool
+	settled bool
+	slack   time.Duration // how long before its time it is granted
+	asked   time.Duration // the delay when it was made, or granted
+	version uint64        // of the queue, when other options were compared last
+	other   retry
+	few     [2]part
 }
 
-// A part is a reservation at one limit.
-type part struct {
-	r      *reserve.Reservation // nil: there is none
-	memory reserve.Reservation  // of the first one, for which a caller may still wait
-	taken  bool                 // memory is
-	here   bool                 // a caller has waited for it
+// A retry is when a place asks other options that can't tell. Each time that they are no better it waits longer.
+type retry struct {
+	due  bool  // something has changed, or an option returned an error
+	at   int64 // not before
+	rest time.Duration
 }
 
 func (h *hold) limits() []Limit { return h.place.Options[h.option].Limits }
@@ -63,9 +65,15 @@ func (h *hold) takeLast(ctx context.Context, maxWait time.Duration) error {
 	if wait == 0 || wait <= h.place.queue.slack(h.limits()) {
 		return nil
 	}
-	err := h.take(ctx, last, maxWait)
+	for i, l := range h.limits() {
+		if i == last || l.same(h.limits()[last]) {
+			if err := h.take(ctx, i, maxWait); err != nil {
+				return err
+			}
+		}
+	}
 	h.measure()
-	return err
+	return nil
 }
 
 func (h *hold) takeLocal(ctx context.Context, maxWait time.Duration) error {
@@ -96,7 +104,7 @@ func (h *hold) takeAll(ctx context.Context, maxWait time.Duration, blocking bool
 // measure notes which part has room last, and when.
 func (h *hold) measure() {
 	h.slack = 0
-	if h.last, h.asked = h.latest(); h.asked > 0 {
+	if h.last, h.asked = h.latest(h.place.queue.clock.Now()); h.asked > 0 {
 		h.slack = h.place.queue.slack(h.limits())
 	}
 }
@@ -118,11 +126,12 @@ func (h *hold) renew() {
 	}
 }
 
+// keep gives back all parts but that one, and others at the same limit.
 func (h *hold) keep(only int) {
+	limits := h.limits()
 	for i := range h.parts {
-		if p := &h.parts[i]; i != only && p.r != nil {
-			p.r.Cancel()
-			p.r = nil
+		if p := &h.parts[i]; i != only && p.r != nil && !limits[i].same(limits[only]) {
+			h.drop(p)
 		}
 	}
 }
@@ -146,6 +155,9 @@ func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) error {
 	err := l.reserve(ctx, l.permits(h.place), maxWait, r)
 	if err == nil {
 		p.r = r
+		if kindOf(l.By).blocks() {
+			h.listen(p, l)
+		}
 	}
 	return err
 }
@@ -174,54 +186,55 @@ func (q *Queue) slack(limits []Limit) time.Duration {
 
 // peek is latest, also of limits without a reservation, as far as they can be asked.
 func (h *hold) peek() (last int, longest time.Duration) {
-	limits := h.limits()
+	now := h.place.queue.clock.Now()
 	return allornothing.Last(len(h.parts), func(i int) time.Duration {
 		if h.parts[i].r != nil {
-			return h.delayOf(i)
+			return h.delayAt(now, i)
 		}
-		wait, _ := limits[i].wait(h.place.queue, limits[i].permits(h.place))
+		wait, _ := h.place.ask(h.place.queue, now, h.option, i)
 		return wait
 	})
 }
 
 // latest returns which part has room last, and when.
-func (h *hold) latest() (last int, longest time.Duration) {
-	return allornothing.Last(len(h.parts), h.delayOf)
-}
-
-// delayOf returns the delay of a part; 0 if it holds nothing.
-func (h *hold) delayOf(i int) time.Duration {
-	if p := &h.parts[i]; p.r != nil && !p.here {
-		return p.r.Delay()
+func (h *hold) latest(now int64) (last int, longest time.Duration) {
+	for i := range h.parts {
+		if d := h.delayAt(now, i); d > longest {
+			last, longest = i, d
+		}
 	}
-	return 0
+	return last, longest
 }
 
+// delay needs the queue's lock.
 func (h *hold) delay() time.Duration {
-	_, longest := h.latest()
+	_, longest := h.latest(h.place.queue.seen)
+	return longest
+}
+
+// present is the delay of a granted hold, by its reservations.
+func (h *hold) present() (longest time.Duration) {
+	for i := range h.parts {
+		if p := &h.parts[i]; p.r != nil && !p.here {
+			longest = max(longest, p.r.Delay())
+		}
+	}
 	return longest
 }
 
 // arrived reports whether the time has come that a caller has waited for. If another part is later, it awaits that.
 func (h *hold) arrived() bool {
 	h.parts[h.last].here = true
-	last, longest := h.latest()
+	last, longest := h.latest(h.place.queue.seen)
 	if longest > 0 {
 		h.last = last
 	}
 	return longest == 0
 }
 
-func (h *hold) cancel() {
-	for i := len(h.parts) - 1; i >= 0; i-- {
-		if r := h.parts[i].r; r != nil {
-			r.Cancel()
-		}
-	}
-}
-
 // settle settles limits that the request asks for its own permits; at 0, all.
 func (h *hold) settle(actual int) {
+	h.settled = true
 	for i := len(h.parts) - 1; i >= 0; i-- { // a class's own limit first: else another class would get what comes back
 		if actual == 0 || h.limits()[i].Permits == 0 {
 			h.parts[i].r.Settle(actual)
@@ -234,12 +247,23 @@ func (h *hold) own() bool { return h != nil && !h.full && h.limits()[h.last].Own
 
 func (h *hold) awaited() *reserve.Reservation { return h.parts[h.last].r }
 
-func (h *hold) time() time.Time { return h.awaited().At() }
+// time returns when it is due, and needs the queue's lock.
+func (h *hold) time() int64 {
+	q, p := h.place.queue, &h.parts[h.last]
+	switch {
+	case p.foreign(h.limits()[h.last].By) && !q.distant:
+		return p.due
+	case (*engine.Reservation)(p.r).Limiter() == nil: // ours
+		return q.clock.Since(p.r.At())
+	}
+	return (*engine.Reservation)(p.r).TimeAt(q.at(q.seen))
+}
 
 // wait waits for all parts, and gives all back if that fails.
 func (h *hold) wait(ctx context.Context) error {
 	for i := range h.parts {
-		if i = (h.last + i) % len(h.parts); h.delayOf(i) > 0 {
+		i = (h.last + i) % len(h.parts)
+		if p := &h.parts[i]; p.r != nil && !p.here && p.r.Delay() > 0 {
 			if err := h.parts[i].r.Wait(ctx); err != nil {
 				return err
 			}
@@ -249,20 +273,3 @@ func (h *hold) wait(ctx context.Context) error {
 }
 
 func (h *hold) has(limit int) bool { return limit < len(h.parts) && h.parts[limit].r != nil }
-
-// at returns which part is at a limit of an option, or -1.
-func (h *hold) at(option, limit int) int {
-	if h == nil {
-		return -1
-	}
-	if h.option == option && h.has(limit) {
-		return limit
-	}
-	l := &h.place.Options[option].Limits[limit]
-	for j := range h.parts {
-		if h.has(j) && l.same(h.limits()[j]) {
-			return j
-		}
-	}
-	return -1
-}

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"time"
 
@@ -106,17 +107,21 @@ func (l *Limit) permits(p *Place) int {
 // unknown is a wait that nobody can know.
 const unknown = reserve.Forever
 
-// wait returns n permits' wait; 0 if it can't be asked, or only through a function of the user's.
-// Q looks again when a place in flight is free.
-func (l *Limit) wait(q *Queue, n int) (d time.Duration, err error) {
+// wait returns the wait of n permits behind others of the same request; 0 if it can't be asked, or only through a
+// function of the user's. Q looks again when a place in flight is free.
+func (l *Limit) wait(q *Queue, now int64, behind, n int) (d time.Duration, err error) {
 	switch by := l.By.(type) {
 	case *reserve.Limiter:
-		d, err = by.Peek(n)
+		var ahead iter.Seq[int]
+		if behind > 0 {
+			ahead = once(behind)
+		}
+		d, err = (*engine.Limiter)(by).BehindAt(q.at(now), ahead, n)
 	case *Places:
 		d = by.wait(q)
 	}
 	if most := tooMany(err); most > 0 && l.Clip {
-		return l.wait(q, most)
+		return l.wait(q, now, behind, most)
 	}
 	return d, err
 }
@@ -146,12 +151,17 @@ func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *re
 	return err
 }
 
-// rate returns permits per second; 0: unknown or no limit.
+// rate asks the limit for its permits per second; 0: unknown or no limit.
 func (l *Limit) rate() float64 {
 	if by, ok := l.By.(interface{ Rate() float64 }); ok {
-		if r := by.Rate(); r < math.Inf(1) {
-			return r
-		}
+		return finite(by.Rate())
+	}
+	return 0
+}
+
+func finite(rate float64) float64 {
+	if rate < math.Inf(1) {
+		return rate
 	}
 	return 0
 }
@@ -162,8 +172,11 @@ func (l *Limit) tooLarge(p *Place) error {
 	if n == 1 || l.Clip {
 		return nil
 	}
-	_, err := l.wait(p.queue, n)
-	if by, ok := l.By.(bykey.Key); ok {
+	var err error
+	switch by := l.By.(type) {
+	case *reserve.Limiter:
+		_, err = by.Peek(n)
+	case bykey.Key:
 		_, err = by.Peek(n)
 	}
 	if most := tooMany(err); most > 0 {

@@ -31,15 +31,26 @@ func (o *Option) asked() bool {
 	return true
 }
 
-// wait returns how long it is until all limits of an option have room, as far as they tell. The place may have a hold.
-func (p *Place) wait(option int, h *hold) (longest time.Duration) {
+// ask returns the wait at a limit that the place holds nothing at, behind what the option asks of the same limit.
+func (p *Place) ask(q *Queue, now int64, option, limit int) (time.Duration, error) {
 	limits := p.Options[option].Limits
-	for i := range limits {
+	l, behind := &limits[limit], 0
+	for j := range limit {
+		if limits[j].same(*l) {
+			behind += limits[j].permits(p)
+		}
+	}
+	return l.wait(q, now, behind, l.permits(p))
+}
+
+// wait returns how long it is until all limits of an option have room, as far as they tell. The place may have a hold.
+func (p *Place) wait(now int64, option int, h *hold) (longest time.Duration) {
+	for i := range p.Options[option].Limits {
 		if j := h.at(option, i); j >= 0 {
-			longest = max(longest, min(h.delayOf(j), someday))
+			longest = max(longest, min(h.delayAt(now, j), someday))
 			continue
 		}
-		d, err := limits[i].wait(p.queue, limits[i].permits(p))
+		d, err := p.ask(p.queue, now, option, i)
 		if err != nil {
 			return reserve.Forever
 		}
@@ -49,11 +60,11 @@ func (p *Place) wait(option int, h *hold) (longest time.Duration) {
 }
 
 // rate returns a place's (nil: the limits') permits per second at the slowest limit; 0: unknown.
-func (o *Option) rate(p *Place) float64 {
+func (o *Option) rate(p *Place, of func(*Limit) float64) float64 {
 	slowest := math.Inf(1)
 	for i := range o.Limits {
 		l := &o.Limits[i]
-		rate := l.rate()
+		rate := of(l)
 		if rate == 0 && kindOf(l.By) != inFlight && kindOf(l.By) != local {
 			return 0
 		}
@@ -70,15 +81,16 @@ func (o *Option) rate(p *Place) float64 {
 	return slowest
 }
 
-func (q *Queue) choices(p *Place, h *hold) []choice {
+func (q *Queue) choices(p *Place, h *hold, now int64) []choice {
 	all := make([]choice, len(p.Options))
-	now := q.clock.Now()
 	for i := range p.Options {
-		if all[i] = (choice{i, reserve.Forever}); p.Except != nil && p.Except(i) {
+		if all[i] = (choice{i, reserve.Forever}); p.closed(i) {
 			continue
 		}
-		if all[i].wait = p.wait(i, h); (h == nil || h.option != i) && !p.Options[i].asked() {
-			all[i].wait = max(all[i].wait, time.Duration(saturate.Add(q.options[i].known.Load(), -now)))
+		if tells := p.Options[i].asked(); tells || h != nil && h.option == i {
+			all[i].wait = p.wait(now, i, h)
+		} else if h == nil || h.other.at <= now {
+			all[i].wait = max(p.wait(now, i, h), time.Duration(saturate.Add(q.options[i].known.Load(), -now)))
 		}
 	}
 	return all
@@ -119,53 +131,97 @@ func (q *Queue) before(p *Place, a, b choice, current int) bool {
 }
 
 // reserve reserves at the best option. If its wait is longer than was expected, it reserves at the next best too, and
-// keeps the better.
-func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (best *hold, err error) {
-	if len(p.Options) == 1 {
+// keeps the better. Old is what the place has, or nil: it is given up only for a better one.
+func (q *Queue) reserve(ctx context.Context, p *Place, old *hold, maxWait time.Duration) (best *hold, err error) {
+	if len(p.Options) == 1 && old == nil && !p.closed(0) {
 		h := p.newHold(0)
 		return h, h.fill(ctx, maxWait)
 	}
-	epoch := q.epoch.Load()
-	all := q.choices(p, nil)
+	version := q.version.Load()
+	all := q.choices(p, old, q.clock.Now())
 	held, errs := make([]*hold, len(all)), make([]error, len(all))
-	defer func() {
-		for _, h := range held {
-			if h != nil && h != best {
-				h.cancel()
-			}
-		}
-	}()
+	if old != nil {
+		held[old.option] = old
+	}
+	defer func() { giveUp(old, best, held) }()
+	var failed error
 	for last := -1; ; {
 		o := q.choose(all, p, last, maxWait)
 		last = o.option
 		switch {
+		case o.wait == reserve.Forever:
+			if failed == nil {
+				failed = q.none(p, maxWait)
+			}
+			return nil, failed
 		case held[last] != nil:
 			best = held[last]
-			best.epoch = epoch
+			best.version, best.other = version, old.again(q.clock.Now(), failed != nil)
 			q.options[last].last.Store(q.served.Add(1))
 			return best, nil
 		case errs[last] != nil:
 			return nil, errs[last]
-		case o.wait == reserve.Forever:
-			return nil, q.none(p, maxWait)
 		}
-		held[last], all[last].wait, errs[last] = q.try(ctx, p, last, maxWait)
+		held[last], all[last].wait, errs[last] = q.try(ctx, p, old, last, maxWait)
+		if all[last].wait == reserve.Forever && failed == nil {
+			failed = errs[last]
+		}
 	}
 }
 
-// try reserves at an option, and returns the wait there.
-func (q *Queue) try(ctx context.Context, p *Place, option int, maxWait time.Duration) (*hold, time.Duration, error) {
-	h := p.newHold(option)
-	wait := reserve.Forever
-	err := h.fill(ctx, maxWait)
-	var late *reserve.WaitError
-	if err == nil {
-		wait = min(h.delay(), someday)
-	} else if h = nil; errors.As(err, &late) {
-		wait = late.Wait
+// giveUp gives up all holds but the best.
+func giveUp(old, best *hold, held []*hold) {
+	if best != old && best != nil && old != nil {
+		best.keepLent(old)
 	}
-	q.options[option].known.Store(add(q.clock.Now(), wait))
-	return h, wait, err
+	for _, h := range held {
+		if h != nil && h != best {
+			h.cancel()
+		}
+	}
+}
+
+const (
+	soonest = time.Second // an option that returned an error is asked again after
+	latest  = time.Minute
+)
+
+// again returns when the place of a hold, nil if it had none, asks others again.
+func (h *hold) again(now int64, failed bool) (r retry) {
+	if r.rest = soon; h != nil && h.other.rest > 0 {
+		r.rest = min(2*h.other.rest, latest)
+	}
+	if failed {
+		r.rest = max(r.rest, soonest)
+	}
+	r.due, r.at = failed, add(now, r.rest)
+	return r
+}
+
+// try reserves at an option, and returns the wait there; reserve.Forever: it can't serve the place.
+func (q *Queue) try(
+	ctx context.Context, p *Place, old *hold, option int, maxWait time.Duration,
+) (*hold, time.Duration, error) {
+	h := p.newHold(option)
+	h.borrow(old)
+	err := h.fill(ctx, maxWait)
+	now := q.clock.Now()
+	if err == nil {
+		_, wait := h.latest(now)
+		wait = min(wait, someday)
+		q.options[option].known.Store(add(now, wait))
+		return h, wait, nil
+	}
+	var late *reserve.WaitError
+	if !errors.As(err, &late) { // it is no answer
+		q.options[option].known.Store(0)
+		return nil, reserve.Forever, err
+	}
+	q.options[option].known.Store(add(now, late.Wait))
+	if late.Wait <= maxWait { // the limit's own longest wait refuses it
+		return nil, reserve.Forever, err
+	}
+	return nil, late.Wait, err
 }
 
 func (q *Queue) none(p *Place, maxWait time.Duration) error {
@@ -175,21 +231,30 @@ func (q *Queue) none(p *Place, maxWait time.Duration) error {
 	return &reserve.WaitError{Wait: reserve.Forever, MaxWait: maxWait}
 }
 
-// better reports whether another option is better. One that can't tell is asked only if h became later.
+// better reports whether another option is better. Those that can't tell are asked when something has changed, or one of
+// them returned an error, but not too often. The queue's lock is held.
 func (q *Queue) better(h *hold) bool {
-	p := h.place
-	epoch := q.epoch.Load()
-	if len(p.Options) == 1 || h.epoch == epoch && h.delay() <= h.asked {
+	p, version, delay := h.place, q.version.Load(), h.delay()
+	if len(p.Options) == 1 {
 		return false
 	}
-	later := h.delay() > h.asked
-	h.epoch, h.asked = epoch, max(h.asked, h.delay())
-	all := q.choices(p, h)
+	if h.version != version || delay > h.asked {
+		h.other.due = true
+	} else if !h.other.due || q.seen < h.other.at {
+		return false
+	}
+	h.version, h.asked = version, max(h.asked, delay)
+	h.other.due = q.seen < h.other.at && !p.told()
+	o := q.choose(q.choices(p, h, q.seen), p, h.option, reserve.Forever)
+	return o.option >= 0 && o.option != h.option && o.wait < reserve.Forever
+}
+
+// told reports whether asking the limits tells all of all options.
+func (p *Place) told() bool {
 	for i := range p.Options {
-		if i != h.option && !p.Options[i].asked() && !later {
-			all[i].wait = reserve.Forever
+		if !p.Options[i].asked() {
+			return false
 		}
 	}
-	o := q.choose(all, p, h.option, reserve.Forever)
-	return o.option >= 0 && o.option != h.option && o.wait < reserve.Forever
+	return true
 }

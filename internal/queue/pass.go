@@ -2,10 +2,7 @@ package queue
 
 // The methods in this file expect Queue.mu to be locked.
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 const mostPassed = 16
 
@@ -39,30 +36,32 @@ func (q *Queue) stillFirst(p *Place) bool {
 	return first.place == p
 }
 
-// rejoin ends the passing of a place, and binds it if first. It unlocks the queue, and returns true.
-func (q *Queue) rejoin(p *Place) bool {
+// rejoin ends the passing of a place, and binds it if first. It returns the hold to give back, if any.
+func (q *Queue) rejoin(p *Place) (back *hold) {
 	if q.unbind(p); q.order.first() != p {
-		return q.takeBack(q.release(p))
+		return q.release(p)
 	}
-	old := q.releaseBound()
+	back = q.releaseBound()
 	q.bound = p.hold
-	return q.takeBack(old)
+	return back
 }
 
 // anew takes all holds if others pass a place to which an option is closed: they may hold what it would get.
 func (q *Queue) anew(now int64) (holds []*hold) {
-	epoch := q.epoch.Load()
-	if !q.several || len(q.passed) == 0 || q.compared == epoch {
-		return nil
+	if !q.several || len(q.passed) == 0 || now < q.renewed || !q.stale() {
+		return nil // two queues at the same limits would have each other look without end
 	}
-	if now < q.renewed { // two queues at the same limits would have each other look without end
-		return nil
-	}
-	q.compared, q.renewed = epoch, add(now, time.Millisecond)
+	q.renewed = add(now, soon)
 	for _, p := range slices.Clone(q.passed) {
 		holds = append(holds, q.release(p))
 	}
 	return append(holds, q.releaseBound())
+}
+
+// stale reports whether something has changed since a place that others pass was bound.
+func (q *Queue) stale() bool {
+	version := q.version.Load()
+	return slices.ContainsFunc(q.passed, func(p *Place) bool { return p.hold.version != version })
 }
 
 func (q *Queue) releaseBound() *hold {

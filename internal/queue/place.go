@@ -51,6 +51,7 @@ type Place struct {
 	hold       *hold         // if it is bound or granted
 	own        hold          // its first one
 	sleepers   int           // in Wait
+	resized    int           // the permits of Settle while its state was binding; 0: none
 	changed    chan struct{} // closed when the state or the hold changes; may be nil
 	stop       func()        // ends a call to a limit that may block; may be nil
 	at         int64         // when it was granted; before and afterwards, what At returned last
@@ -79,6 +80,7 @@ type state uint8
 
 const (
 	waiting state = iota
+	binding       // a limit is asked, without the queue's lock: its permits stay as they are
 	bound
 	granted
 	over
@@ -114,6 +116,13 @@ func (p *Place) signal() {
 	}
 }
 
+// closed reports whether an option is closed to the place.
+func (p *Place) closed(option int) bool {
+	q := p.queue
+	return option < len(q.options) && q.options[option].closed.Load() ||
+		p.Except != nil && len(p.Options) > 1 && p.Except(option)
+}
+
 // Option returns the option of a bound or granted place, or -1.
 func (p *Place) Option() int {
 	p.queue.mu.Lock()
@@ -141,45 +150,63 @@ func (p *Place) Waited() time.Duration {
 func (p *Place) At() time.Time {
 	q := p.queue
 	q.poll()
-	q.mu.Lock()
+	r, at := p.forecast()
+	if r != nil {
+		return r.At()
+	}
+	return q.clock.Time(at)
+}
+
+func (p *Place) forecast() (awaited *reserve.Reservation, at int64) {
+	q := p.queue
+	now := q.lock()
 	defer q.mu.Unlock()
 	switch p.state {
 	case granted, bound:
-		return p.hold.time()
-	case waiting:
-		p.at = add(q.now(), q.forecast(p))
+		return p.hold.awaited(), 0
+	case waiting, binding:
+		p.at = add(now, q.forecast(p))
 	}
-	return q.clock.Time(p.at)
+	return nil, p.at
 }
 
 // Delay returns how long it is until At; 0: it may go. For a place that waits it is at least 1 ns.
 func (p *Place) Delay() time.Duration {
 	q := p.queue
 	q.poll()
-	q.mu.Lock()
+	if h, d := p.delay(); h == nil {
+		return d
+	} else { // it is granted: no longer the queue's
+		return h.present()
+	}
+}
+
+func (p *Place) delay() (h *hold, d time.Duration) {
+	q := p.queue
+	q.lock()
 	defer q.mu.Unlock()
 	switch p.state {
 	case granted:
-		return p.hold.delay()
+		return p.hold, 0
 	case bound:
-		return max(1, p.hold.delay())
-	case waiting:
-		return max(1, q.forecast(p))
+		return nil, max(1, p.hold.delay())
+	case waiting, binding:
+		return nil, max(1, q.forecast(p))
 	}
-	return 0
+	return nil, 0
 }
 
 type promise struct{ *Place }
 
 func (p promise) Permits() int { return p.Place.Permits }
-func (p promise) Begin()       { p.each(true, (*reserve.Reservation).Begin) }
-func (p promise) End()         { p.each(true, (*reserve.Reservation).End) }
+func (p promise) Begin()       { p.each((*reserve.Reservation).Begin) }
+func (p promise) End()         { p.each((*reserve.Reservation).End) }
 
-// each calls f for the place's reservations; or only if it is granted.
-func (p *Place) each(ifGranted bool, f func(*reserve.Reservation)) {
+// each calls f for the reservations of a granted place.
+func (p *Place) each(f func(*reserve.Reservation)) {
 	p.queue.mu.Lock()
 	h := p.hold
-	if ifGranted && p.state != granted {
+	if p.state != granted {
 		h = nil
 	}
 	p.queue.mu.Unlock()
@@ -201,11 +228,13 @@ func (q *Queue) PlaceOf(r *reserve.Reservation) (found *Place) {
 	if !ok || p.queue == q {
 		return p.Place
 	}
-	p.each(false, func(r *reserve.Reservation) {
-		if found == nil {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	for i := 0; p.hold != nil && i < len(p.hold.parts) && found == nil; i++ {
+		if r := p.hold.parts[i].r; r != nil {
 			found = q.PlaceOf(r)
 		}
-	})
+	}
 	return found
 }
 

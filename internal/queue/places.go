@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/limit"
@@ -20,7 +21,7 @@ type Places struct {
 	mu       sync.Mutex
 	n, out   int
 	waiting  []*place // by number
-	watchers map[*Queue]struct{}
+	watchers map[weak.Pointer[Queue]]struct{}
 }
 
 // NewPlaces returns n places.
@@ -58,9 +59,9 @@ func (s *Places) wait(q *Queue) time.Duration {
 		return 0
 	}
 	if s.watchers == nil {
-		s.watchers = map[*Queue]struct{}{}
+		s.watchers = map[weak.Pointer[Queue]]struct{}{}
 	}
-	s.watchers[q] = struct{}{}
+	s.watchers[weak.Make(q)] = struct{}{}
 	return unknown
 }
 
@@ -75,7 +76,10 @@ func (s *Places) give() {
 	}
 	if s.free() {
 		for q := range s.watchers {
-			q.kick()
+			if q := q.Value(); q != nil {
+				q.version.Add(1)
+				q.call()
+			}
 		}
 		clear(s.watchers)
 	}

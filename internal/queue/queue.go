@@ -10,7 +10,6 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/internal/engine"
-	"github.com/nextfree/pace/reserve"
 )
 
 // Settings are those of a queue.
@@ -39,32 +38,36 @@ type Queue struct {
 	alone   *Limit // the only limit; nil: there are several
 	options []seen // by number
 
-	waiting atomic.Int64 // places that are waiting or bound
-	kicked  atomic.Bool  // a look has been asked for
-	quiet   atomic.Bool  // the queue itself changes the limit
-	epoch   atomic.Int64 // how often something has changed
+	waiting atomic.Int64  // places that are waiting or bound
+	version atomic.Uint64 // grows with each change, but for those that the queue's own reservations make
+	called  atomic.Bool   // a goroutine is about to look
+	awaited atomic.Bool   // a caller waits at the only limit, which wakes it if its time is earlier
+	nested  atomic.Bool   // queues around this one are told of changes
 	served  atomic.Uint64
-	// deaf: a caller waits at the only limit, so an earlier time needs nothing.
-	deaf atomic.Bool
+	watcher *engine.Watcher
 
 	binding lock // held while the queue reserves; taken before mu
 
 	mu        sync.Mutex
 	order     *order
 	seen      int64    // the latest reading of the clock
+	asking    *Place   // whose state is binding
 	bound     *hold    // of the first
 	passed    []*Place // that others pass; each has a hold
+	rates     []rate   // of limits that may block, as they said last
 	notBefore int64    // a distant limit grants nothing before
 	cost      int64    // how long a call to a distant limit took lately
 	timer     stopper  // looks again
 	timed     int64    // when; or never
-	renewed   int64    // anew and moves to other options wait until then
-	compared  int64    // the epoch that anew has seen
+	renewed   int64    // anew waits until then
+	outer     []weak.Pointer[engine.Watcher]
 }
 
 type seen struct {
-	known atomic.Int64  // when it grants, by the last answer of limits that can't be asked without taking
-	last  atomic.Uint64 // when it was chosen last
+	known   atomic.Int64  // when it grants, by the last answer of limits that can't be asked without taking
+	last    atomic.Uint64 // when it was chosen last
+	closed  atomic.Bool   // for all
+	watcher *engine.Watcher
 }
 
 // A lock is a mutex; if it is held during calls that may block, a channel, so that a testing/synctest bubble's time
@@ -124,29 +127,10 @@ func New(set Settings, options ...[]Option) *Queue {
 	return q
 }
 
-func (q *Queue) watch(limits map[*Limit]bool) {
-	watched := map[*reserve.Limiter]bool{}
-	for l := range limits {
-		kind := kindOf(l.By)
-		q.blocks = q.blocks || kind.blocks()
-		q.distant = kind == distant && len(limits) == 1
-		if by, ok := l.By.(*reserve.Limiter); ok && !watched[by] {
-			watched[by] = true
-			(*engine.Limiter)(by).Watch(q.watcher())
-		}
-	}
-}
-
-// watcher returns a function that makes the queue look when promised times become earlier or later.
-func (q *Queue) watcher() func(later bool) (keep bool) {
-	weakly := weak.Make(q)
-	return func(later bool) bool {
-		q := weakly.Value()
-		if q != nil && !q.quiet.Load() && (later || !q.deaf.Load()) {
-			q.kick()
-		}
-		return q != nil
-	}
+// Close closes an option to all, or opens it.
+func (q *Queue) Close(option int, closed bool) {
+	q.options[option].closed.Store(closed)
+	q.Look()
 }
 
 // Waiting returns how many requests wait.
@@ -155,7 +139,7 @@ func (q *Queue) Waiting() int { return int(q.waiting.Load()) }
 // Rate returns the sum of the options' rates, each that of its slowest limit; 0: one is unknown.
 func Rate(options []Option) (sum float64) {
 	for i := range options {
-		rate := options[i].rate(nil)
+		rate := options[i].rate(nil, (*Limit).rate)
 		if rate == 0 {
 			return 0
 		}
@@ -166,9 +150,8 @@ func Rate(options []Option) (sum float64) {
 
 // Counts returns those of each class, at one moment.
 func (q *Queue) Counts() (all []Counts) {
-	q.mu.Lock()
+	now := q.lock()
 	defer q.mu.Unlock()
-	now := q.now()
 	for _, c := range q.order.classes {
 		counts := c.counts
 		counts.Class, counts.Waiting, counts.Tenants = c.Name, c.waiting.length, len(c.active)+len(c.idle)
@@ -180,8 +163,14 @@ func (q *Queue) Counts() (all []Counts) {
 	return all
 }
 
-func (q *Queue) now() int64 {
-	q.seen = max(q.seen, q.clock.Now())
+// lock locks the queue, after it has read the clock, which may be the user's.
+func (q *Queue) lock() (now int64) {
+	t := q.clock.Now()
+	q.mu.Lock()
+	q.seen = max(q.seen, t)
 	q.order.at(q.seen)
 	return q.seen
 }
+
+// at is a reading of the queue's clock, for limiters.
+func (q *Queue) at(now int64) engine.Moment { return engine.Moment{Clock: &q.clock, Now: now} }

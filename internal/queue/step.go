@@ -2,31 +2,38 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"math"
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve"
 )
 
-// Look looks after a change of a limit that the queue does not watch.
+// Look looks after a change that the queue is not told of.
 func (q *Queue) Look() {
-	q.epoch.Add(1)
-	_ = q.look(context.Background())
+	if q.version.Add(1); q.nested.Load() {
+		q.tell()
+	}
+	q.lookSoon()
 }
 
-// look does what there is to do. If the context ends while a limit blocks, it returns the cause, and the queue looks
-// on.
-func (q *Queue) look(ctx context.Context) error {
+// A caller takes so many steps, and more only until its own place is bound, or not the first. The rest is for a
+// goroutine.
+const (
+	enough  = 16
+	forEver = math.MaxInt
+)
+
+// look does what there is to do, p's first. If the context ends while a limit blocks, it returns the cause, and the
+// queue looks on.
+func (q *Queue) look(ctx context.Context, p *Place) error {
 	if !q.blocks {
-		q.steps()
+		q.steps(p, enough)
 		return nil
 	}
 	looked := make(chan struct{})
 	go func() {
 		defer close(looked)
-		q.steps()
+		q.steps(p, 1)
 	}()
 	select {
 	case <-looked:
@@ -36,213 +43,178 @@ func (q *Queue) look(ctx context.Context) error {
 	}
 }
 
-func (q *Queue) steps() {
-	q.binding.lock()
-	defer q.binding.unlock()
-	for q.waiting.Load() > 0 && q.step() {
+// lookSoon is look for nobody, in a goroutine where a limit may block.
+func (q *Queue) lookSoon() {
+	switch {
+	case q.waiting.Load() == 0:
+	case q.blocks:
+		go q.steps(nil, forEver)
+	default:
+		q.steps(nil, enough)
 	}
 }
 
-// lookSoon is look, in a goroutine where a limit may block.
-func (q *Queue) lookSoon() {
-	if q.blocks {
-		go q.steps()
-	} else {
-		q.steps()
+// steps takes at most so many, or as many as p needs. If there are more, a goroutine takes them.
+func (q *Queue) steps(p *Place, most int) {
+	q.binding.lock()
+	defer q.binding.unlock()
+	for n := 1; q.waiting.Load() > 0 && q.step(); n++ {
+		if n >= most && q.decided(p) {
+			go q.steps(nil, forEver)
+			return
+		}
 	}
+}
+
+func (q *Queue) decided(p *Place) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return p == nil || p.state >= bound || q.order.first() != p
 }
 
 // changed looks after a place or permits have gone.
 func (q *Queue) changed() {
-	q.epoch.Add(1)
-	if q.waiting.Load() > 0 {
-		q.lookSoon()
-	}
-}
-
-// kick is changed for a caller that holds a limit's lock.
-func (q *Queue) kick() {
-	q.epoch.Add(1)
-	if q.waiting.Load() > 0 && q.kicked.CompareAndSwap(false, true) {
-		go func() {
-			q.kicked.Store(false)
-			q.steps()
-		}()
-	}
+	q.version.Add(1)
+	q.lookSoon()
 }
 
 // poll looks if the bound place is due and no caller waits for it: the timer may be late.
 func (q *Queue) poll() {
+	if q.blocks {
+		q.refresh()
+	}
 	q.mu.Lock()
 	h := q.bound
-	due := h != nil && h.place.sleepers == 0 && h.delay() <= 0
+	asks := h != nil && h.place.sleepers == 0
 	q.mu.Unlock()
-	if due {
+	if asks && q.due(h) {
 		q.lookSoon()
 	}
 }
 
-// step does the next thing; more: there may be another. The caller holds binding.
-func (q *Queue) step() (more bool) {
-	q.mu.Lock()
-	now := q.now()
-	if h := q.expire(now); h != nil {
-		return q.takeBack(h)
-	}
-	if holds := q.anew(now); holds != nil {
-		return q.takeBack(holds...)
-	}
-	for _, p := range q.passed {
-		if q.advance(now, p) {
-			return true
-		}
-	}
-	first := q.order.first()
-	if h := q.bound; h != nil && h.place != first {
-		return q.takeBack(q.releaseBound())
-	}
-	if first != nil && q.advance(now, first) {
-		return true
-	}
-	if first != nil && first.hold != nil && q.letsPass(first) {
-		q.mu.Unlock()
-		return true
-	}
-	q.arm(now)
-	q.mu.Unlock()
-	return false
+func (q *Queue) due(h *hold) bool {
+	q.lock()
+	defer q.mu.Unlock()
+	return q.bound == h && h.delay() <= 0
 }
 
-// takeBack unlocks the queue, cancels holds and returns true.
-func (q *Queue) takeBack(holds ...*hold) bool {
-	q.mu.Unlock()
-	q.quiet.Store(true)
-	defer q.quiet.Store(false)
-	for _, h := range holds {
+// A task is what a step does without the queue's lock.
+type task struct {
+	back *hold   // to give back; nil: none
+	all  []*hold // to give back
+	bind *Place
+	hold *hold         // which is to be filled, or
+	move bool          // given up for a better one
+	left time.Duration // until it must go
+	more bool
+}
+
+func (t *task) giveBack(h *hold) { t.back, t.more = h, true }
+
+// step does the next thing; more: there may be another. The caller holds binding. A panic ends the first place.
+func (q *Queue) step() (more bool) {
+	defer func() {
+		if value := recover(); value != nil {
+			more = q.fail(caught(value))
+		}
+	}()
+	if q.blocks {
+		q.refresh()
+	}
+	var t task
+	q.next(&t)
+	if t.back != nil {
+		t.back.cancel()
+	}
+	for _, h := range t.all {
 		if h != nil {
 			h.cancel()
 		}
 	}
+	if t.bind != nil {
+		q.bind(&t)
+	}
+	return t.more
+}
+
+// fail ends the first place.
+func (q *Queue) fail(why error) (more bool) {
+	q.mu.Lock()
+	p := q.order.first()
+	if p == nil {
+		q.mu.Unlock()
+		return false
+	}
+	h := q.leave(p, why, true)
+	q.mu.Unlock()
+	if h != nil {
+		h.cancel()
+	}
 	return true
 }
 
-// advance does a place's next thing. If it returns true, it has unlocked the queue.
-func (q *Queue) advance(now int64, p *Place) bool {
+// next decides what to do, and does what needs no limit.
+func (q *Queue) next(t *task) {
+	now := q.lock()
+	defer q.mu.Unlock()
+	if h := q.expire(now); h != nil {
+		t.giveBack(h)
+		return
+	}
+	if t.all = q.anew(now); t.all != nil {
+		t.more = true
+		return
+	}
+	for _, p := range q.passed {
+		if q.advance(now, p, t) {
+			return
+		}
+	}
+	first := q.order.first()
+	if h := q.bound; h != nil && h.place != first {
+		t.giveBack(q.releaseBound())
+		return
+	}
+	if first != nil && q.advance(now, first, t) {
+		return
+	}
+	if t.more = first != nil && first.hold != nil && q.letsPass(first); !t.more {
+		q.arm(now)
+	}
+}
+
+// advance does a place's next thing, and reports whether there was any.
+func (q *Queue) advance(now int64, p *Place, t *task) bool {
 	h := p.hold
 	if h == nil {
 		if q.distant && now < q.askFrom() {
 			return false
 		}
-		q.bind(p, nil, p.remaining(now))
+		q.binds(now, p, t)
 		return true
 	}
-	if p.passed && h.own() && !q.stillFirst(p) {
-		return q.takeBack(q.release(p))
+	if p.passed && h.own() && !q.stillFirst(p) || p.closed(h.option) {
+		t.giveBack(q.release(p))
+		return true
 	}
-	if now >= q.renewed && q.better(h) { // two queues at the same limits would give way to each other without end
-		q.renewed = add(now, time.Millisecond)
-		return q.takeBack(q.release(p))
+	if t.move = q.better(h); t.move {
+		q.binds(now, p, t)
+		return true
 	}
 	switch delay := h.delay(); {
 	case delay > h.slack:
 		return false
 	case p.passed && !h.full:
-		return q.rejoin(p)
+		t.giveBack(q.rejoin(p))
 	case h.full:
 		h.renew()
 		q.grant(now, h, delay)
+		t.more = true
 	default:
-		q.release(p)
-		h.epoch = -1 // another option may be earlier by now
-		q.bind(p, h, p.remaining(now))
+		h.version = q.version.Load() - 1 // another option may be earlier by now
+		q.binds(now, p, t)
 	}
 	return true
-}
-
-// grant lets a bound place go, and unlocks the queue.
-func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
-	p := h.place
-	q.unbind(p)
-	q.over(p)
-	q.order.grant(p)
-	p.state = granted
-	p.at, h.asked = add(now, delay), delay
-	p.signal()
-	if q.set.Granted != nil {
-		q.set.Granted(p, h.option)
-	}
-	if q.distant {
-		q.notBefore = math.MinInt64
-		rate := q.alone.rate()
-		if at := q.clock.Since(h.time()); rate > 0 && at > p.begin {
-			q.notBefore = add(at, time.Duration(float64(time.Second)/rate))
-		}
-	}
-	q.mu.Unlock()
-}
-
-// bind reserves for a place, or fills its hold. An error or a panic ends the place. It unlocks the queue.
-func (q *Queue) bind(p *Place, h *hold, maxWait time.Duration) {
-	begin := q.seen
-	ctx := context.Context((*placeContext)(p))
-	if q.blocks {
-		var stop context.CancelFunc
-		ctx, stop = context.WithCancel(ctx)
-		defer stop()
-		p.stop = stop
-	}
-	q.mu.Unlock()
-	h, err := q.attempt(ctx, p, h, maxWait)
-	q.mu.Lock()
-	now := begin
-	if q.blocks {
-		now = q.now()
-		q.cost += (now - begin - q.cost) / 4
-	}
-	switch {
-	case p.state != waiting: // it has left meanwhile
-		q.takeBack(h)
-	case err != nil:
-		var late *reserve.WaitError
-		if errors.As(err, &late) && add(now, late.Wait) > p.latest {
-			err = p.late(now, late.Wait)
-		}
-		q.takeBack(q.leave(p, err, true))
-	default:
-		p.hold, p.state = h, bound
-		if !p.passed {
-			q.bound = h
-		}
-		if h.full && h.asked <= h.slack && !p.passed && q.order.first() == p {
-			q.grant(now, h, h.asked)
-			return
-		}
-		p.signal()
-		q.mu.Unlock()
-	}
-}
-
-// attempt turns a panic into an error.
-func (q *Queue) attempt(ctx context.Context, p *Place, old *hold, maxWait time.Duration) (h *hold, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = caught(value)
-		}
-		if err != nil && old != nil {
-			old.cancel()
-		}
-	}()
-	q.quiet.Store(true)
-	defer q.quiet.Store(false)
-	if p.Renew != nil {
-		if err = p.Renew(); err != nil {
-			return nil, err
-		}
-	}
-	if old == nil {
-		return q.reserve(ctx, p, maxWait)
-	}
-	return old, old.fill(ctx, maxWait)
 }
 
 // askFrom returns when to ask a distant limit: shortly before it grants, since a change of the first costs two calls.

@@ -2,8 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/reserve"
@@ -15,7 +13,7 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 	finished := false
 	defer func() {
 		if !finished { // also where a method of the context, which is the caller's, panics
-			p.Settle(0)
+			p.giveUp()
 		}
 	}()
 	deadline, err := q.clock.Deadline(ctx), done.Cause(ctx)
@@ -30,10 +28,10 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 		q.lapses(p)
 	}
 	for p.state < granted && err == nil {
-		if p.hold != nil {
-			err = p.waitFor(ctx, p.hold)
-		} else {
-			err = p.waitForTurn(ctx)
+		if h := p.hold; h != nil {
+			err = p.waitFor(ctx, h)
+		} else if err = p.waitForTurn(ctx); err != nil {
+			err = p.last(err)
 		}
 	}
 	if p.state == granted {
@@ -47,9 +45,34 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 	}
 	h := q.leave(p, err, false)
 	q.mu.Unlock()
+	defer q.mu.Lock()
 	q.left(h)
-	q.mu.Lock()
 	return err
+}
+
+// last looks a last time, as far as that does not block: the permits may be due at the moment at which the context
+// ended. Then it returns nil, otherwise err.
+func (p *Place) last(err error) error {
+	q := p.queue
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	if !q.blocks {
+		q.steps(p, enough)
+	}
+	if q.claim(p) {
+		return nil
+	}
+	return err
+}
+
+// claim grants a place that holds all it needs, and reports whether it may go.
+func (q *Queue) claim(p *Place) bool {
+	now := q.lock()
+	defer q.mu.Unlock()
+	if h := p.hold; p.state == bound && h.full && h.delay() <= h.slack && q.order.first() == p && !p.closed(h.option) {
+		q.grant(now, h, h.delay())
+	}
+	return p.state == granted && p.hold.delay() <= 0
 }
 
 // waitFor waits for the hold's time, and looks.
@@ -59,20 +82,36 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	q.mu.Unlock()
 	defer q.mu.Lock()
 	err = last.Wait(ctx)
-	q.mu.Lock()
-	mine := p.hold == h && p.state == bound && h.awaited() == last
-	there := mine && err == nil && h.arrived()
-	lost := p.hold == h && p.state == granted // meanwhile: then the wait there may have given the permits back
-	q.mu.Unlock()
+	mine, lost := p.arrived(h, last, err)
 	switch {
-	case lost && err != reserve.ErrCancelled:
+	case lost || mine && err != nil: // the wait has given the permits back
 		return err
-	case !mine || err == nil && !there: // it was handed on, or granted meanwhile; or another limit is later
-		return done.Cause(ctx)
-	case err == nil:
-		err = q.look(ctx)
+	case !mine: // it was handed on, or granted meanwhile; or another limit is later
+		err = done.Cause(ctx)
+	default:
+		if q.blocks {
+			q.claim(p)
+		}
+		err = q.look(ctx, p)
+	}
+	if err != nil && q.claim(p) {
+		return nil
 	}
 	return err
+}
+
+// arrived reports whether the time of a hold that a caller has waited for has come, or the wait has failed. Lost: it
+// was granted meanwhile, so the wait may have given the permits back.
+func (p *Place) arrived(h *hold, last *reserve.Reservation, err error) (mine, lost bool) {
+	q := p.queue
+	q.lock()
+	defer q.mu.Unlock()
+	if p.hold != h {
+		return false, false
+	}
+	lost = p.state == granted && err != nil && err != reserve.ErrCancelled
+	mine = p.state == bound && h.awaited() == last && (err != nil || h.arrived())
+	return mine, lost
 }
 
 func (p *Place) waitForTurn(ctx context.Context) error {
@@ -124,7 +163,6 @@ func (p *Place) Charge(actual int) {
 // correct settles the account of a granted place.
 func (p *Place) correct(actual int) {
 	if p.settled = true; actual != p.Permits {
-		p.queue.now()
 		p.queue.order.settle(p, actual-p.Permits)
 	}
 }
@@ -132,44 +170,66 @@ func (p *Place) correct(actual int) {
 // Settle is [reserve.Reservation.Settle].
 func (p *Place) Settle(actual int) {
 	q := p.queue
-	actual = max(0, actual)
-	q.mu.Lock()
-	if p.settled || p.state == over {
-		q.mu.Unlock()
-		return
+	h, looks := p.settle(max(0, actual), false)
+	switch {
+	case !looks:
+	case h != nil && h.settled:
+		h.settle(max(0, actual))
+		q.changed()
+	default:
+		q.left(h)
+	}
+}
+
+// giveUp is Settle(0) for a caller that does not get what it has waited for, although it has settled it already.
+func (p *Place) giveUp() {
+	if h, looks := p.settle(0, true); looks && h != nil && h.settled {
+		h.settle(0)
+		p.queue.changed()
+	} else if looks {
+		p.queue.left(h)
+	}
+}
+
+// settle returns the hold to give back, or to settle if it is settled.
+func (p *Place) settle(actual int, again bool) (h *hold, looks bool) {
+	q := p.queue
+	now := q.lock()
+	defer q.mu.Unlock()
+	if p.state == over || p.settled && (!again || p.state == granted && p.hold.settled) {
+		return nil, false
 	}
 	if p.state == granted {
-		h := p.hold
+		h = p.hold
 		p.correct(actual)
-		if actual == 0 {
-			p.at = q.clock.Since(h.time())
+		if h.settled = true; actual == 0 {
+			p.at = min(h.time(), add(now, h.delay()))
 			p.state, p.err = over, reserve.ErrCancelled
 		}
-		q.mu.Unlock()
-		h.settle(actual)
-		q.changed()
-		return
+		return h, true
 	}
 	p.settled = true
-	var released *hold
-	if actual == 0 {
-		released = q.leave(p, reserve.ErrCancelled, false)
-	} else {
+	switch {
+	case actual == 0:
+		return q.leave(p, reserve.ErrCancelled, false), true
+	case p.state == binding: // what is asked stays as it is
+		p.resized = actual
+	default:
 		q.order.resize(p, actual)
-		released = q.release(p)
+		h = q.release(p)
 	}
-	q.mu.Unlock()
-	q.left(released)
+	return h, true
 }
 
 // leave takes out a place that is not granted, and returns its hold for left. The queue's lock is held.
 func (q *Queue) leave(p *Place, why error, refused bool) *hold {
-	q.now()
 	h := q.release(p)
 	if h != nil {
-		p.at = q.clock.Since(h.time())
+		p.at = h.time()
 	}
-	q.unbind(p)
+	if q.unbind(p); q.asking == p {
+		q.asking = nil
+	}
 	if p.stop != nil {
 		p.stop() // no caller waits for the limit's answer
 	}
@@ -201,10 +261,10 @@ func (q *Queue) lapses(p *Place) {
 // left cancels a hold, nil if none, and looks. Where a limit may block, nobody waits for that.
 func (q *Queue) left(h *hold) {
 	back := func() {
+		defer q.changed()
 		if h != nil {
 			h.cancel()
 		}
-		q.changed()
 	}
 	if h != nil && q.blocks {
 		go back()
@@ -212,27 +272,3 @@ func (q *Queue) left(h *hold) {
 		back()
 	}
 }
-
-// A PanicError is a panic of the caller's code, such as its own Reserver. The call that asked throws it again.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("%v\n\n%s", e.Value, e.Stack) }
-
-// Unwrap returns the value, if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
-
-// failure returns why the place is over, or throws its panic.
-func (p *Place) failure() error {
-	if e, ok := p.err.(*PanicError); ok {
-		panic(e)
-	}
-	return p.err
-}
-
-func caught(value any) error { return &PanicError{Value: value, Stack: debug.Stack()} }

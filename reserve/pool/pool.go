@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -38,7 +37,6 @@ type members[T any] struct {
 	options []queue.Option
 	limits  []limit.Limit      // of the members
 	pauses  []*reserve.Limiter // of the members
-	dropped []atomic.Bool
 	queue   *queue.Queue
 }
 
@@ -87,7 +85,7 @@ func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 	if len(list) == 0 {
 		return nil, valueError("the number of members", 0, "at least 1")
 	}
-	m := &members[T]{list: slices.Clone(list), dropped: make([]atomic.Bool, len(list))}
+	m := &members[T]{list: slices.Clone(list)}
 	for i, one := range list {
 		if isnil.Value(one.By) {
 			return nil, valueError(fmt.Sprintf("By of member %d", i), nil, "a Reserver")
@@ -142,9 +140,7 @@ func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.
 	if n < 1 {
 		return nil, valueError("permits", n, "at least 1")
 	}
-	place := &queue.Place{Permits: n, Options: m.options, Key: key, Except: func(member int) bool {
-		return m.dropped[member].Load()
-	}}
+	place := &queue.Place{Permits: n, Options: m.options, Key: key}
 	return place, limit.Named(m.queue.Enter(ctx, place, maxWait), m.name)
 }
 
@@ -207,15 +203,13 @@ func (p *Pool[T]) PauseUntil(member int, t time.Time) {
 // Drop takes a member (its number in New's list) out of use, if its key is no longer valid. Its leases stay. When all
 // members are dropped, requests get a *[reserve.WaitError] with a Wait of [reserve.Forever].
 func (p *Pool[T]) Drop(member int) {
-	p.dropped[member].Store(true)
-	p.queue.Look()
+	p.queue.Close(member, true)
 }
 
 // Resume ends a member's pause or Drop.
 func (p *Pool[T]) Resume(member int) {
-	p.dropped[member].Store(false)
 	p.pauses[member].Resume()
-	p.queue.Look()
+	p.queue.Close(member, false)
 }
 
 // Waiting returns how many requests wait.

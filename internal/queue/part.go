@@ -1,0 +1,135 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve"
+)
+
+// A part is a reservation at one limit.
+type part struct {
+	r      *reserve.Reservation // nil: there is none
+	memory reserve.Reservation  // of the first one, for which a caller may still wait
+	taken  bool                 // memory is
+	here   bool                 // a caller has waited for it
+	lent   bool                 // it is another hold's until this hold is chosen
+	due    int64                // when a promise of the user's is due, as it said last
+	rate   float64              // of a limit that may block
+	source source               // is watched for it
+}
+
+func (h *hold) drop(p *part) {
+	r, lent := p.r, p.lent
+	h.unlisten(p)
+	p.r, p.lent = nil, false
+	if !lent {
+		(*engine.Reservation)(r).CancelBy(h.place.queue)
+	}
+}
+
+// listen asks a limit that may block what the queue can't ask under its lock, and has it tell of changes.
+func (h *hold) listen(p *part, l *Limit) {
+	q := h.place.queue
+	p.rate = l.rate()
+	p.due = add(q.clock.Now(), p.r.Delay())
+	if p.source = sourceOf(p.r); p.source != nil {
+		p.source.Watch(q.watcherOf(h.option))
+	}
+}
+
+// unlisten ends listen for a hold that is alone there: with several options, a change makes another option better.
+func (h *hold) unlisten(p *part) {
+	if q := h.place.queue; p.source != nil && !p.lent && !q.several {
+		p.source.Unwatch(q.watcherOf(h.option))
+	}
+	p.source = nil
+}
+
+// delayAt returns the delay of a part; 0 if it holds nothing. Of the user's promises it is what they said last.
+func (h *hold) delayAt(now int64, i int) time.Duration {
+	p := &h.parts[i]
+	switch {
+	case p.r == nil || p.here:
+		return 0
+	case p.foreign(h.limits()[i].By):
+		if p.due == never {
+			return unknown
+		}
+		return max(0, time.Duration(saturate.Add(p.due, -now)))
+	}
+	return (*engine.Reservation)(p.r).DelayAt(h.place.queue.at(now))
+}
+
+// foreign reports whether a part must not be asked under the queue's lock.
+func (p *part) foreign(by reserve.Reserver) bool {
+	return (*engine.Reservation)(p.r).Limiter() == nil && kindOf(by).blocks()
+}
+
+// cancel gives all parts back, also if a promise of the user's panics.
+func (h *hold) cancel() { h.cancelFrom(len(h.parts) - 1) }
+
+func (h *hold) cancelFrom(i int) {
+	for ; i >= 0; i-- {
+		if p := &h.parts[i]; p.r != nil && !p.lent {
+			r, foreign := (*engine.Reservation)(p.r), p.foreign(h.limits()[i].By)
+			h.unlisten(p)
+			if p.r = nil; foreign {
+				defer h.cancelFrom(i - 1)
+				r.CancelBy(h.place.queue)
+				return
+			}
+			r.CancelBy(h.place.queue)
+		}
+	}
+}
+
+// at returns which part is at a limit of an option, or -1.
+func (h *hold) at(option, limit int) int {
+	if h == nil {
+		return -1
+	}
+	if h.option == option && h.has(limit) {
+		return limit
+	}
+	l := &h.place.Options[option].Limits[limit]
+	for j := range h.parts {
+		if h.has(j) && l.same(h.limits()[j]) {
+			return j
+		}
+	}
+	return -1
+}
+
+// borrow takes along what another hold of the place has at the same limits: its position there.
+func (h *hold) borrow(old *hold) {
+	limits := h.limits()
+	for i := range limits {
+		j := old.at(h.option, i)
+		if j < 0 || old.limits()[j].permits(h.place) != limits[i].permits(h.place) {
+			continue
+		}
+		r := old.parts[j].r
+		taken := false
+		for k := range i {
+			taken = taken || h.parts[k].r == r
+		}
+		if !taken {
+			h.parts[i].r, h.parts[i].lent = r, true
+		}
+	}
+}
+
+// keepLent makes what it has borrowed its own.
+func (h *hold) keepLent(old *hold) {
+	for i := range h.parts {
+		p := &h.parts[i]
+		for j := range old.parts {
+			if p.lent && old.parts[j].r == p.r {
+				old.parts[j].r = nil
+			}
+		}
+		p.lent = false
+	}
+}

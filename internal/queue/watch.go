@@ -1,0 +1,140 @@
+package queue
+
+import (
+	"reflect"
+	"slices"
+	"weak"
+
+	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/reserve"
+)
+
+// watch has local limiters tell the queue of changes.
+func (q *Queue) watch(limits map[*Limit]bool) {
+	q.watcher = &engine.Watcher{Owner: q, Tell: func(later bool) {
+		if q.version.Add(1); later || !q.awaited.Load() {
+			q.call()
+		}
+	}}
+	for i := range q.options {
+		o := &q.options[i]
+		o.watcher = &engine.Watcher{Owner: q, Tell: func(bool) {
+			o.known.Store(0) // an answer from before
+			q.version.Add(1)
+			q.call()
+		}}
+	}
+	for l := range limits {
+		kind := kindOf(l.By)
+		q.blocks = q.blocks || kind.blocks()
+		q.distant = kind == distant && len(limits) == 1
+		if by, ok := l.By.(*reserve.Limiter); ok {
+			(*engine.Limiter)(by).Watch(q.watcher)
+		}
+	}
+}
+
+// A source is what a reservation turns out to be of, and tells of changes.
+type source interface {
+	Watch(w *engine.Watcher)
+	Unwatch(w *engine.Watcher)
+}
+
+// sourceOf returns the source of a reservation at a limit that is not watched, or nil.
+func sourceOf(r *reserve.Reservation) source {
+	if l := (*engine.Reservation)(r).Limiter(); l != nil {
+		return l
+	}
+	if p, ok := (*engine.Reservation)(r).Promise().(promise); ok {
+		return p.queue
+	}
+	return nil
+}
+
+// Watch tells a watcher when the queue's promises may have changed.
+func (q *Queue) Watch(w *engine.Watcher) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.forget(w)
+	q.outer = append(q.outer, weak.Make(w))
+}
+
+// Unwatch ends Watch.
+func (q *Queue) Unwatch(w *engine.Watcher) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.forget(w)
+}
+
+func (q *Queue) forget(w *engine.Watcher) {
+	q.outer = slices.DeleteFunc(q.outer, func(other weak.Pointer[engine.Watcher]) bool {
+		value := other.Value()
+		return value == nil || value == w
+	})
+	q.nested.Store(len(q.outer) > 0)
+}
+
+// tell tells the queues around this one.
+func (q *Queue) tell() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.outer {
+		if w := w.Value(); w != nil {
+			w.Tell(true)
+		}
+	}
+}
+
+// call looks in a goroutine: its caller holds a limiter's lock.
+func (q *Queue) call() {
+	if (q.waiting.Load() > 0 || q.nested.Load()) && q.called.CompareAndSwap(false, true) {
+		go func() {
+			q.called.Store(false)
+			if q.nested.Load() {
+				q.tell()
+			}
+			q.steps(nil, forEver)
+		}()
+	}
+}
+
+// A rate is what a limit that may block said last.
+type rate struct {
+	by               reserve.Reserver
+	permitsPerSecond float64
+}
+
+// rateOf returns permits per second; 0: unknown or no limit. It calls no function of the user's.
+func (q *Queue) rateOf(l *Limit) float64 {
+	if by, ok := l.By.(*reserve.Limiter); ok {
+		return finite(by.Rate())
+	}
+	for i := range q.rates {
+		if q.rates[i].by == l.By {
+			return q.rates[i].permitsPerSecond
+		}
+	}
+	return 0
+}
+
+// learn keeps the rates that a hold's limits have said.
+func (q *Queue) learn(h *hold) {
+	for i := range h.parts {
+		by, p := h.limits()[i].By, &h.parts[i]
+		if !kindOf(by).blocks() || p.r == nil || !reflect.TypeOf(by).Comparable() {
+			continue
+		}
+		k := slices.IndexFunc(q.rates, func(r rate) bool { return r.by == by })
+		if k < 0 {
+			k, q.rates = len(q.rates), append(q.rates, rate{by: by})
+		}
+		q.rates[k].permitsPerSecond = p.rate
+	}
+}
+
+func (q *Queue) watcherOf(option int) *engine.Watcher {
+	if option < len(q.options) {
+		return q.options[option].watcher
+	}
+	return q.watcher
+}
