@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/smooth"
 )
@@ -62,11 +63,13 @@ func TestSaid(t *testing.T) {
 	require.True(t, l.TryAcquire(5))
 	require.False(t, l.TryAcquire(1))
 	var told []bool
-	engineOf(l).Watch(func(later bool) bool { told = append(told, later); return true })
+	watcher := &engine.Watcher{Tell: func(later bool) { told = append(told, later) }}
+	engineOf(l).Watch(watcher)
 	engineOf(l).Said(1000, clock.Now())
 	clock.Advance(5 * ms)
 	require.True(t, l.TryAcquire(1))
 	require.Equal(t, []bool{true}, told)
+	engineOf(l).Unwatch(watcher)
 }
 
 func steady(rate float64) *smooth.Curve {

@@ -2,6 +2,7 @@ package reserve_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -10,15 +11,18 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/allornothing"
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve"
 )
 
-// A watcher learns of each change of promised times, until it returns false.
+// A watcher learns of each change of promised times that its owner does not make, until it is forgotten.
 func TestWatch(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	l := reserve.Must(pace.NewBursty(10, reserve.WithClock(clock)))
 	var told []bool
-	engineOf(l).Watch(func(later bool) bool { told = append(told, later); return len(told) < 7 })
+	w := &engine.Watcher{Owner: "me", Tell: func(later bool) { told = append(told, later) }}
+	engineOf(l).Watch(w)
+	engineOf(l).Watch(w)
 	expect := func(want ...bool) {
 		t.Helper()
 		require.Equal(t, want, told)
@@ -38,10 +42,27 @@ func TestWatch(t *testing.T) {
 	expect(true, false)
 	engineOf(l).Stop(clock.Now().Add(time.Second))
 	expect(true)
-	engineOf(l).Watch(func(bool) bool { told = append(told, true); return false })
+	for _, by := range []any{"me", "you"} {
+		r, err = l.ReserveWithin(context.Background(), 1, reserve.Forever)
+		require.NoError(t, err)
+		(*engine.Reservation)(&r).CancelBy(by)
+	}
+	expect(false)
+	engineOf(l).Unwatch(w)
 	l.Resume()
-	l.PauseUntil(clock.Now().Add(time.Second))
-	require.Equal(t, []bool{false, true, true}, told)
+	require.Empty(t, told)
+}
+
+// Watchers that nobody keeps take no memory for ever: 48 bytes each, before, at a limiter that never changes.
+func TestWatchersThatAreGone(t *testing.T) {
+	l := reserve.Must(pace.NewBursty(10))
+	for range 40 {
+		for range 1000 {
+			engineOf(l).Watch(&engine.Watcher{Tell: func(bool) {}})
+		}
+		runtime.GC()
+	}
+	require.Less(t, engineOf(l).Watchers(), 10_000)
 }
 
 func TestParts(t *testing.T) {

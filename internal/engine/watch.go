@@ -71,3 +71,10 @@ func (l *Limiter) sleepersOf() *sleepers {
 	}
 	return l.cold.sleepers
 }
+
+// Watchers returns how many are kept.
+func (l *Limiter) Watchers() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return cap(l.sleepersOf().watchers)
+}
