@@ -71,7 +71,7 @@ func TestAheadInAnOutage(t *testing.T) {
 			_, err := k.Acquire(t.Context(), "x", 1)
 			require.NoError(t, err)
 		}
-		l := k.keys["x"].Limiter
+		l := k.keys[known{text: "x"}].Limiter
 		require.False(t, l.stock.empty(), "the test shows nothing")
 		store.down.Store(true)
 		for range 4 { // the circuit opens

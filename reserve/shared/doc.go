@@ -9,7 +9,7 @@
 // # Where the state is kept
 //
 // [New] and [NewKeyed] keep it in Redis: one script does the arithmetic of package smooth on one key, "pace:{api}",
-// in one round trip. [NewIn] and [NewKeyedIn] keep it in a [Store]: packages file, postgres, natskv, or [Memory] for
+// in one round trip. A [Keyed] has a name, and hashes of its keys. [NewIn] and [NewKeyedIn] keep it in a [Store]: packages file, postgres, natskv, or [Memory] for
 // tests. A Store can also keep windows and calendars. Their promised times don't move, and their rate can't be set.
 //
 // # How it asks

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
 )
 
@@ -43,7 +44,8 @@ func ExampleLimiter_Decide() {
 
 // A limiter for each tenant, kept in one store.
 func ExampleNewKeyedIn() {
-	limiters := pace.Must(shared.NewKeyedIn(shared.Memory(), pace.Must(pace.TokenBucket(1, 1))))
+	policy := pace.Must(pace.TokenBucket(1, 1, reserve.WithName("tenants")))
+	limiters := pace.Must(shared.NewKeyedIn(shared.Memory(), policy))
 	for _, tenant := range []string{"alice", "bob", "alice"} {
 		ok, err := limiters.TryAcquire(context.Background(), tenant, 1)
 		fmt.Println(tenant, ok, err)

@@ -196,3 +196,6 @@ func Take(of reserve.Promise, n int) (taken, rest reserve.Promise) {
 	return &promise{limiter: p.limiter, slot: p.slot, permits: n, ready: p.ready},
 		&promise{limiter: p.limiter, slot: refund{p.slot, n}.rest(), permits: p.permits - n, ready: p.ready}
 }
+
+// Stored is a key's name in the store.
+func (k *Keyed) Stored(key string) string { return k.stored(key) }

@@ -3,24 +3,33 @@ package shared
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
 )
 
-// Keyed is a limiter for each key: tenants, users, addresses. In the store each key is a limiter of its own
-// ("pace:{alice}").
+// Keyed is a limiter for each key: tenants, users, addresses. In the store each key is a limiter of its own, apart from
+// limiters of one key and from other Keyeds' keys: "pace:users:{...}" for a policy that [reserve.WithName] has named
+// "users", with a hash of the key. So a key may be a secret, or long, and errors don't show it.
+//
+// Processes whose policies have one name share the limits, also while a deploy changes the policy. A policy without a
+// name has one made of its numbers: two Keyeds with different policies are apart, those with the same policy are not,
+// and with a changed policy each key begins anew.
 //
 // Its methods mean what those of [Limiter] do, and may be called concurrently. A process remembers only keys that
 // are in use, in debt, or owe the store permits: see [WithMaxKeys].
 type Keyed struct {
 	*family
 	terms *terms
+	under string // what its keys' names in the store begin with
 
 	mu   sync.Mutex
-	keys map[string]*entry
+	keys map[known]*entry
 }
 
 // ErrTooManyKeys is returned for a new key beyond [WithMaxKeys].
@@ -31,7 +40,7 @@ type entry struct {
 	users int
 }
 
-// NewKeyed returns limiters of a policy. Its errors are [New]'s.
+// NewKeyed returns limiters of a policy. Its errors are [New]'s, and a *[reserve.ValueError] for a name with braces.
 func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Keyed, error) {
 	return newMany(ofScripter(client, true), policy, opts)
 }
@@ -42,7 +51,11 @@ func newMany(of opener, policy *reserve.Policy, opts []Option) (*Keyed, error) {
 		return nil, err
 	}
 	f.maxKeys = cmp.Or(f.maxKeys, 1<<20)
-	return &Keyed{family: f, terms: t, keys: map[string]*entry{}}, nil
+	name := cmp.Or(f.limitName, t.fingerprint())
+	if strings.ContainsAny(name, "{}") {
+		return nil, valueError("policy's name", name, "no braces, which choose the node of a cluster")
+	}
+	return &Keyed{family: f, terms: t, under: f.prefix + ":" + name + ":{", keys: map[known]*entry{}}, nil
 }
 
 // For returns the Reserver of one key.
@@ -101,7 +114,25 @@ func (k *Keyed) Len() int {
 // swept keys are looked at for each new key: more than one, so the useless keys can't outgrow the rest.
 const swept = 4
 
-func (k *Keyed) enter(key string) (*entry, error) {
+// stored returns the key's name in the store. What a client chose can't be another limiter's name.
+func (k *Keyed) stored(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return k.under + base64.RawURLEncoding.EncodeToString(sum[:16]) + "}"
+}
+
+// known is a key as a process remembers it.
+type known struct {
+	text   string
+	hashed bool // it is a long key's name in the store
+}
+
+const mostKnown = 128 // bytes of a key that a process remembers
+
+func (k *Keyed) enter(of string) (*entry, error) {
+	key := known{text: of}
+	if len(of) > mostKnown {
+		key = known{k.stored(of), true}
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.keys[key]
@@ -118,7 +149,7 @@ func (k *Keyed) enter(key string) (*entry, error) {
 		if len(k.keys) >= k.maxKeys {
 			return nil, ErrTooManyKeys
 		}
-		e = &entry{Limiter: newLimiter(k.family, key, k.terms)}
+		e = &entry{Limiter: newLimiter(k.family, k.stored(of), k.terms)}
 		k.keys[key] = e
 	}
 	e.users++

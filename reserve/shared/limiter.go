@@ -71,7 +71,7 @@ func newOne(of opener, name string, policy *reserve.Policy, opts []Option) (*Lim
 	if f.maxKeys != 0 {
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
 	}
-	l := newLimiter(f, name, t)
+	l := newLimiter(f, f.prefix+":{"+name+"}", t)
 	l.name = cmp.Or(f.limitName, name)
 	return l, nil
 }
@@ -87,8 +87,8 @@ func prepare(of opener, policy *reserve.Policy, opts []Option) (f *family, t *te
 	return f, t, err
 }
 
-func newLimiter(f *family, name string, t *terms) *Limiter {
-	l := &Limiter{family: f, key: f.prefix + ":{" + name + "}"}
+func newLimiter(f *family, key string, t *terms) *Limiter {
+	l := &Limiter{family: f, key: key}
 	l.name = f.limitName
 	l.terms.Store(t)
 	l.queue.send, l.queue.fill, l.queue.most = l.send, l.fill, f.timeout

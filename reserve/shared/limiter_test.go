@@ -176,7 +176,7 @@ func TestKeyed(t *testing.T) {
 		r, err := k.For("somebody else").ReserveWithin(t.Context(), 1, 0)
 		require.NoError(t, err)
 		require.Zero(t, r.Delay())
-		n, err := c.Do(t.Context(), "EXISTS", "pace:{user 7}")
+		n, err := c.Do(t.Context(), "EXISTS", k.Stored("user 7"))
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
 

@@ -443,8 +443,8 @@ func TestKeyOfACallThatWasLeft(t *testing.T) {
 		time.Sleep(30 * time.Millisecond)
 		_, err = k.TryAcquire(t.Context(), "z", 1) // looks for keys to forget
 		require.NoError(t, err)
-		require.NotNil(t, k.keys["x"])
-		require.EqualValues(t, 6, k.keys["x"].Owed())
+		require.NotNil(t, k.keys[known{text: "x"}])
+		require.EqualValues(t, 6, k.keys[known{text: "x"}].Owed())
 	})
 }
 

@@ -148,7 +148,7 @@ func TestPipes(t *testing.T) {
 			case i >= 2+2*maxList:
 				wave = 20 * time.Millisecond
 			}
-			require.True(t, waves[wave][fmt.Sprint("pace:{", i, "}")], i)
+			require.True(t, waves[wave][k.Stored(fmt.Sprint(i))], i)
 		}
 		require.Equal(t, 30*time.Millisecond, time.Since(begin))
 	})

@@ -2,6 +2,8 @@ package shared
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"math"
 
 	"github.com/nextfree/pace/internal/engine"
@@ -104,6 +106,12 @@ func newTerms(c *smooth.Curve, upfront bool, kind string) (*terms, error) {
 	t.rules = &rules{saved: c.AppendTerms(nil, upfront), curve: c, upfront: upfront}
 	t.packed = doubles(nil, c.Interval, t.line.Base, t.line.Threshold, t.line.Slope, flags)
 	return t, nil
+}
+
+// fingerprint tells policies with different numbers apart.
+func (t *terms) fingerprint() string {
+	sum := sha256.Sum256(t.rules.saved)
+	return fmt.Sprintf("%s-%x", t.kind, sum[:4])
 }
 
 // measure tells the script what the capacity is: 0 a time, 1 permits, 2 of permits with a price.

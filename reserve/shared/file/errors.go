@@ -6,7 +6,8 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// An Error says what went wrong with a file or its folder. Err is the operating system's error.
+// An Error says what went wrong with a file or its folder. Err is the operating system's error. Where this process may
+// not use a file, as one of another user with mode 0600, it is in a *[shared.ConfigError].
 type Error struct {
 	Op      string // "open", "lock", "read", "write", "create"
 	Path    string

@@ -99,7 +99,9 @@ func (s *store) Update(
 	defer func() { s.put(path, file) }()
 	for {
 		if file == nil {
-			if file, err = open(path, s.durable); err != nil {
+			if file, err = open(path, s.durable); errors.Is(err, fs.ErrPermission) { // waiting does not cure it
+				return &shared.ConfigError{Key: key, Err: err}
+			} else if err != nil {
 				return err
 			}
 		}

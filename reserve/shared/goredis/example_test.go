@@ -58,7 +58,8 @@ func ExampleClient_unavailable() {
 // Each tenant has a limiter of its own in Redis, and all of them together have one in this process.
 func ExampleClient_keyed() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
-	tenants := reserve.Must(shared.NewKeyed(goredis.Client(client), reserve.Must(pace.Bursty(10))))
+	policy := reserve.Must(pace.Bursty(10, reserve.WithName("tenants")))
+	tenants := reserve.Must(shared.NewKeyed(goredis.Client(client), policy))
 	machine := reserve.Must(pace.NewBursty(500))
 	_, err := reserve.Acquire(context.Background(), reserve.All(tenants.For("acme"), machine), 1)
 	if err != nil {

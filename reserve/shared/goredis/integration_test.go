@@ -2,6 +2,8 @@ package goredis_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -29,13 +31,19 @@ var patient = shared.WithTimeout(10 * time.Second)
 
 // permits is a store that starts full, and gets nothing to speak of while a test runs.
 func permits(n float64, opts ...reserve.Option) *reserve.Policy {
-	return reserve.Must(pace.Bursty(1e-6, append(opts, pace.WithCapacity(n), reserve.WithStored(n), reserve.PayUpfront())...))
+	return reserve.Must(pace.Bursty(1e-6, append(opts, reserve.WithName("users"), pace.WithCapacity(n), reserve.WithStored(n), reserve.PayUpfront())...))
 }
 
 func newKeyed(t *testing.T, c *redis.Client, p *reserve.Policy, opts ...shared.Option) *shared.Keyed {
 	k, err := shared.NewKeyed(goredis.Client(c), p, append(opts, patient)...)
 	require.NoError(t, err)
 	return k
+}
+
+// storedUser is a user's key in Redis.
+func storedUser(user string) string {
+	sum := sha256.Sum256([]byte(user))
+	return "pace:users:{" + base64.RawURLEncoding.EncodeToString(sum[:16]) + "}"
 }
 
 // user is the key function of the tier that is shared.
@@ -63,7 +71,7 @@ func TestInbound(t *testing.T) {
 	for _, sharedFirst := range []bool{true, false} {
 		eachServer(t, func(t *testing.T, c *redis.Client) {
 			redisHas := func(user string) string {
-				text, err := c.Get(t.Context(), "pace:{"+user+"}").Result()
+				text, err := c.Get(t.Context(), storedUser(user)).Result()
 				if errors.Is(err, redis.Nil) {
 					return ""
 				}
@@ -153,7 +161,7 @@ func TestInboundWithoutRedis(t *testing.T) {
 			for _, err := range why {
 				var unavailable *shared.UnavailableError
 				require.ErrorAs(t, err, &unavailable)
-				require.Equal(t, "pace:{ann}", unavailable.Key)
+				require.Equal(t, storedUser("ann"), unavailable.Key)
 			}
 			require.InDelta(t, 8-c.charged, global.Stored(), 1e-3)
 
