@@ -16,11 +16,11 @@ import (
 // rules.) Requests go in the order in which they were made. When a request gives up, or settles for less, those behind
 // it go earlier.
 //
-// A Limiter comes from a [Policy] or from a variant's constructor. Its zero value is not usable. It must not be copied.
+// A Limiter comes from a [Policy] or from a variant's constructor. Its zero value and nil panic. It must not be copied.
 // All methods may be called at the same time.
 type Limiter engine.Limiter
 
-func (l *Limiter) engine() *engine.Limiter { return (*engine.Limiter)(l) }
+func (l *Limiter) engine() *engine.Limiter { return (*engine.Limiter)(l).Made() }
 
 // Acquire waits for n permits (at least 1), and returns how long that took. If they would come after the context's
 // deadline or the policy's longest wait, it takes nothing and returns a *[WaitError] at once. If the context is or gets
@@ -29,23 +29,23 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 	if err := checkPermits(n); err != nil {
 		return 0, err
 	}
-	return l.engine().Acquire(ctx, n)
+	return (*engine.Limiter)(l).Acquire(ctx, n)
 }
 
 // TryAcquire takes n permits if they may be used now, and reports whether it did. For n < 1 it returns false. It
 // neither blocks nor allocates.
 //
 // Do not poll a warming-up limiter: while it grants nothing it cools, and the next permit takes longer. Use Acquire.
-func (l *Limiter) TryAcquire(n int) bool { return l.engine().TryAcquire(n) }
+func (l *Limiter) TryAcquire(n int) bool { return (*engine.Limiter)(l).TryAcquire(n) }
 
 // Wait is Acquire(ctx, 1), in the form that many clients take a limiter in.
 func (l *Limiter) Wait(ctx context.Context) error {
-	_, err := l.engine().Acquire(ctx, 1)
+	_, err := (*engine.Limiter)(l).Acquire(ctx, 1)
 	return err
 }
 
 // Allow is TryAcquire(1).
-func (l *Limiter) Allow() bool { return l.engine().TryAcquire(1) }
+func (l *Limiter) Allow() bool { return (*engine.Limiter)(l).TryAcquire(1) }
 
 // TakeUpTo takes as many of n permits as TryAcquire(1) would get until it fails, and returns how many: for work in
 // batches. It neither blocks nor allocates. The other permits do not count as refused.

@@ -16,8 +16,8 @@ import (
 // at it.
 //
 // A Reservation is returned by value and costs no allocation. It must not be copied further (go vet reports it): a
-// second Cancel must find the first. The zero value, which comes with an error, promises nothing. All methods may be
-// called at the same time.
+// second Cancel must find the first. A function that returns one has a named result and a bare return. The zero value,
+// which comes with an error, promises nothing. All methods may be called at the same time.
 type Reservation engine.Reservation
 
 func (r *Reservation) engine() *engine.Reservation { return (*engine.Reservation)(r) }

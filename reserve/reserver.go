@@ -16,8 +16,11 @@ type Reserver interface {
 	ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (Reservation, error)
 }
 
-// Acquire is [Limiter.Acquire] for any Reserver.
+// Acquire is [Limiter.Acquire] for any Reserver. A nil Reserver panics.
 func Acquire(ctx context.Context, r Reserver, n int) (waited time.Duration, err error) {
+	if r == nil {
+		panic("pace: Acquire of a nil Reserver")
+	}
 	if l, ok := r.(*Limiter); ok {
 		return l.Acquire(ctx, n)
 	}

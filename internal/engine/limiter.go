@@ -37,6 +37,16 @@ type cold struct {
 	givenBack uint64        // permits so far
 }
 
+// Made returns l. It panics if that is nil or a zero value.
+func (l *Limiter) Made() *Limiter {
+	if l == nil || l.ledger == nil {
+		panic(notMade) // a variable, so that the compiler inlines Made
+	}
+	return l
+}
+
+var notMade any = "pace: a nil or zero Limiter: make it with a constructor such as pace.NewBursty, and look at its error"
+
 // unknown is a time that has passed.
 const unknown = math.MinInt64
 
@@ -63,7 +73,7 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 	if err := done.Cause(ctx); err != nil {
 		return 0, err
 	}
-	deadline, t := l.clock.Deadline(ctx), l.clock.Now()
+	deadline, t := l.Made().clock.Deadline(ctx), l.clock.Now()
 	l.mu.Lock()
 	now := l.read(t)
 	if deadline >= now && l.ledger.Take(now, n) {
@@ -80,7 +90,7 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 	return l.sleep(ctx, &r, now, deadline)
 }
 
-func (l *Limiter) TryAcquire(n int) bool { return l.take(l.clock.Now(), n) }
+func (l *Limiter) TryAcquire(n int) bool { return l.take(l.Made().clock.Now(), n) }
 
 func (l *Limiter) take(t int64, n int) bool {
 	if t < l.busy.Load() || n < 1 {

@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -27,7 +26,7 @@ type turn struct {
 func (c *call) admit() error {
 	c.begin = c.t.now()
 	if err := c.wait(); err != nil {
-		return c.expired(c.blame(err))
+		return c.blame(err)
 	}
 	c.take()
 	c.sent = c.t.now()
@@ -59,13 +58,11 @@ func (c *call) wait() error {
 		}
 		w.end()
 	}()
-	ctx, end := c.waiting()
-	defer end()
-	if err := c.backOff(ctx); err != nil {
+	if err := c.backOff(); err != nil {
 		return err
 	}
 	for maxWait, begin := c.t.maxWait, c.t.now(); ; {
-		err := c.acquire(ctx, maxWait)
+		err := c.acquire(maxWait)
 		if err == nil {
 			c.phase = granted // before a hook, which may panic
 		}
@@ -81,7 +78,7 @@ func (c *call) wait() error {
 	}
 }
 
-func (c *call) acquire(ctx context.Context, maxWait time.Duration) error {
+func (c *call) acquire(maxWait time.Duration) error {
 	for _, w := range c.served {
 		if w.respaced() { // since the call's last attempt
 			return errChanged
@@ -91,6 +88,7 @@ func (c *call) acquire(ctx context.Context, maxWait time.Duration) error {
 		return err
 	}
 	defer c.t.lines.leave(c.line)
+	ctx := c.request.Context()
 	if err := c.line.Enter(ctx, c.place, maxWait); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
@@ -73,19 +74,36 @@ func leave(seats []charge) {
 	}
 }
 
-// placed returns a response's body whose Close gives the places back: until then the server may still work on it.
-func placed(of io.ReadCloser, seats []charge) io.ReadCloser {
-	return bodies.Instead(of, &placedBody{of, seats})
+// placed returns a response's body that gives the places back when it is closed, fails, was read to its end, or its
+// request's context ends: until then the server may still work on it, and net/http holds its connection.
+func placed(ctx context.Context, of io.ReadCloser, seats []charge) io.ReadCloser {
+	b := &placedBody{ReadCloser: of}
+	b.leave = sync.OnceFunc(func() { leave(seats) })
+	b.stop = context.AfterFunc(ctx, b.leave)
+	return bodies.Instead(of, b)
 }
 
 type placedBody struct {
 	io.ReadCloser
-	seats []charge
+	leave func()
+	stop  func() bool
+}
+
+func (b *placedBody) Read(p []byte) (n int, err error) {
+	if n, err = b.ReadCloser.Read(p); err != nil {
+		b.over()
+	}
+	return n, err
 }
 
 func (b *placedBody) Close() error {
-	defer leave(b.seats)
+	defer b.over()
 	return b.ReadCloser.Close()
+}
+
+func (b *placedBody) over() {
+	b.stop()
+	b.leave()
 }
 
 func (c *call) release() {

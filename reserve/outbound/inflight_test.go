@@ -273,3 +273,34 @@ func TestPlacesInOrder(t *testing.T) {
 		requireIdle(t, transport)
 	})
 }
+
+// A body that is over in any way gives its place back, once: also without Close.
+func TestPlaceOfABodyThatIsNotClosed(t *testing.T) {
+	for name, over := range map[string]func(body io.ReadCloser, cancel func()){
+		"read to its end":  func(body io.ReadCloser, _ func()) { io.ReadAll(body) },
+		"its context ends": func(_ io.ReadCloser, cancel func()) { cancel() },
+		"closed":           func(body io.ReadCloser, _ func()) { body.Close() },
+		"all of it": func(body io.ReadCloser, cancel func()) {
+			io.ReadAll(body)
+			body.Close()
+			cancel()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				base := tripper(func(r *http.Request) (*http.Response, error) {
+					return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x")), Request: r}, nil
+				})
+				transport := reserve.Must(New(base, nil, WithMaxInFlight(1)))
+				for range 3 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+					defer cancel()
+					response, err := transport.RoundTrip(reserve.Must(http.NewRequestWithContext(ctx, "GET", "http://a.example/", nil)))
+					require.NoError(t, err)
+					over(response.Body, cancel)
+					synctest.Wait()
+				}
+			})
+		})
+	}
+}

@@ -24,11 +24,6 @@ func (c *call) judge(v *verdict, err error) (failed bool) {
 	}
 	if c.upstream.health.Worked(c.sent) {
 		c.upstream.pause.Resume()
-		for i := range c.charges {
-			if a := &c.charges[i]; a.limit.upstream {
-				a.restop(c.t.now()) // the server's word holds
-			}
-		}
 	}
 	for _, w := range c.served {
 		if !w.failed.IsZero() {
@@ -61,7 +56,7 @@ func (c *call) another(v *verdict, err error) bool {
 		return false
 	}
 	failed := c.judge(v, err)
-	if c.attempt.torn && !c.attempt.repeatable && !c.t.repeatAny || !v.refused && !(failed && c.harmless(err)) {
+	if !v.refused && !(failed && c.harmless(err)) {
 		return false
 	}
 	c.refused = true

@@ -33,13 +33,11 @@ func (c *call) again(after time.Duration) bool {
 	c.end()
 	c.outgoing, c.unsent = next, true
 	c.attempt.number++
-	c.attempt.torn = false
 	return true
 }
 
 func (c *call) mayWait() bool {
-	ctx, end := c.waiting()
-	defer end()
+	ctx := c.request.Context()
 	if c.backoff == 0 {
 		if c.ask() != nil {
 			return false
@@ -52,7 +50,7 @@ func (c *call) mayWait() bool {
 	return ctx.Err() == nil && at.Sub(c.t.now()) <= c.t.maxWait && !(hurried && at.After(deadline))
 }
 
-func (c *call) backOff(ctx context.Context) error {
+func (c *call) backOff() error {
 	if c.backoff == 0 {
 		return nil
 	}
@@ -63,8 +61,8 @@ func (c *call) backOff(ctx context.Context) error {
 	select {
 	case <-timer.Chan():
 		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case <-c.request.Context().Done():
+		return context.Cause(c.request.Context())
 	}
 }
 

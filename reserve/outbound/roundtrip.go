@@ -3,7 +3,6 @@ package outbound
 import (
 	"fmt"
 	"net/http"
-	"regexp"
 
 	"github.com/nextfree/pace/reserve/outbound/internal/redirect"
 )
@@ -46,30 +45,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 func (t *Transport) CloseIdleConnections() { (&http.Client{Transport: t.base}).CloseIdleConnections() }
 
 func (c *call) exchange() (v verdict, err error) {
-	switch err = c.send(); {
-	case err == nil:
-		return c.obey(), nil
-	case isRefusal(err):
-		c.attempt.torn = true
-		c.response = &http.Response{
-			Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests,
-			Header: http.Header{}, Body: http.NoBody, Request: c.outgoing,
-		}
-		return c.obey(), err
+	if err = c.send(); err != nil {
+		c.end() // before it is planned anew
+		return v, err
 	}
-	c.end() // before it is planned anew
-	return v, err
-}
-
-// calm is how net/http and golang.org/x/net/http2 word HTTP/2's refusal (RFC 9113, 7). Their types are not exported, or
-// of another module.
-var calm = regexp.MustCompile(`stream error: stream ID \d+; ENHANCE_YOUR_CALM; received from peer|` +
-	`http2: server sent GOAWAY and closed the connection; LastStreamID=\d+, ErrCode=ENHANCE_YOUR_CALM, debug="(.*)"`)
-
-// isRefusal reports whether an error is a refusal without a time. Too many pings are not too many requests.
-func isRefusal(err error) bool {
-	found := calm.FindStringSubmatch(err.Error())
-	return found != nil && found[1] != "too_many_pings"
+	return c.obey(), nil
 }
 
 func (c *call) send() (err error) {
@@ -98,12 +78,12 @@ func (c *call) goes() {
 	c.count(1)
 }
 
-// deliver gives the caller the response, with the places in flight until the body is closed.
+// deliver gives the caller the response, with the places in flight until the body is over.
 func (c *call) deliver() *http.Response {
 	response := c.response
 	c.response = nil
 	if len(c.seats) > 0 {
-		response.Body = placed(response.Body, c.seats)
+		response.Body = placed(c.request.Context(), response.Body, c.seats)
 		c.seats = nil
 	}
 	return response

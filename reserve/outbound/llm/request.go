@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve/outbound"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
@@ -27,8 +28,6 @@ type call struct {
 	level  int        // calls of its key that were out then, it included
 	before [calls]int // used of each limit then, it included
 	spent  count      // what it used, as far as that is known
-
-	large error // it was refused, and is larger than a limit that the refusal told
 
 	name  string // of the model, at its deployment
 	route *route // its way to one of several deployments; nil: there is one
@@ -56,7 +55,7 @@ func (c *call) price(k kind) int {
 	a := c.account
 	switch {
 	case k == calls:
-		if a.limits[requests].size.Load() > 0 && !a.spaced.Load() && !a.stopped() {
+		if a.limits[requests].size.Load() > 0 && !a.spaced.Load() {
 			return 0
 		}
 		return 1
@@ -115,13 +114,9 @@ func (c *call) answered(r *http.Response) {
 		return
 	}
 	now := a.of.clock.Now()
-	said := reply.Read(r, now, reply.Dialects)
-	if c.large = nil; said.Refused && !said.Final {
-		if c.large = c.fits(); c.large != nil {
-			r.Header.Set("X-Should-Retry", "false")
-		}
-		if !said.Told && len(said.Limits) == 0 {
-			a.flight.stop(c, now)
+	if said := reply.Read(r, now, reply.Dialects); said.Refused && !said.Final && !said.Told && len(said.Limits) == 0 {
+		if rest := a.flight.refuse(c, now); rest > 0 {
+			c.stop(rest)
 		}
 	}
 	if r.StatusCode == http.StatusTooManyRequests && !c.most && !c.file && a.of.settles && a.flight.Out() > 1 {
@@ -152,5 +147,14 @@ func (c *call) over(response *http.Response) {
 	c.account.leave()
 	if response == nil || !c.reading.begun() {
 		c.leave()
+	}
+}
+
+// stop stops the key's calls.
+func (c *call) stop(d time.Duration) {
+	for _, k := range []kind{requests, calls} {
+		if l := c.account.limiter(k); l != nil {
+			(*engine.Limiter)(l).Stop(c.account.of.clock.Now().Add(d))
+		}
 	}
 }

@@ -110,7 +110,7 @@ func (c *call) finish(d *reading) {
 		}
 	}
 	if d.counter.ending == refusal {
-		c.account.stop(c.account.of.clock.Now().Add(firstRest))
+		c.stop(firstRest)
 	}
 	c.spent = n
 }
