@@ -5,7 +5,7 @@ import "time"
 // arm sets the timer to the next thing that no caller does. The queue's lock is held.
 func (q *Queue) arm(now int64) {
 	h := q.bound
-	alone := !q.several && len(q.passed) == 0 && len(q.outer) == 0
+	alone := !q.several && len(q.passed) == 0
 	q.awaited.Store(alone && h != nil && h.place.sleepers > 0 && len(h.parts) == 1)
 	at := q.order.changes()
 	for _, c := range q.order.classes {

@@ -39,9 +39,9 @@ func (h *hold) listen(p *part, l *Limit) {
 	}
 }
 
-// unlisten ends listen for a hold that is alone there: with several options, a change makes another option better.
+// unlisten ends listen, unless a later change may make the option better than another, here or for a queue around.
 func (h *hold) unlisten(p *part) {
-	if q := h.place.queue; p.source != nil && !p.lent && !q.several {
+	if q := h.place.queue; p.source != nil && !p.lent && !q.several && !q.nested.Load() {
 		p.source.Unwatch(q.watcherOf(h.option))
 	}
 	p.source = nil

@@ -85,6 +85,16 @@ func (l *lock) lock() {
 	}
 }
 
+// try locks it if it is free. It must be held during calls that may block.
+func (l *lock) try() bool {
+	select {
+	case l.calls <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
 func (l *lock) unlock() {
 	if l.calls != nil {
 		<-l.calls

@@ -89,9 +89,6 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	case !mine: // it was handed on, or granted meanwhile; or another limit is later
 		err = done.Cause(ctx)
 	default:
-		if q.blocks {
-			q.claim(p)
-		}
 		err = q.look(ctx, p)
 	}
 	if err != nil && q.claim(p) {

@@ -12,7 +12,7 @@ import (
 // watch has local limiters tell the queue of changes.
 func (q *Queue) watch(limits map[*Limit]bool) {
 	q.watcher = &engine.Watcher{Owner: q, Tell: func(later bool) {
-		if q.version.Add(1); later || !q.awaited.Load() {
+		if q.version.Add(1); later || !q.awaited.Load() || q.nested.Load() {
 			q.call()
 		}
 	}}
@@ -57,6 +57,7 @@ func (q *Queue) Watch(w *engine.Watcher) {
 	defer q.mu.Unlock()
 	q.forget(w)
 	q.outer = append(q.outer, weak.Make(w))
+	q.nested.Store(true)
 }
 
 // Unwatch ends Watch.
