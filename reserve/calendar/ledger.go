@@ -78,11 +78,12 @@ func (l *ledger) Advance(now int64) {
 	if step := unix(l.wall(now)) - l.toWall(now) + l.skew; step >= jitter || step <= -jitter {
 		l.shift(step)
 	}
-	l.Now = l.toWall(now)
+	t := l.toWall(now)
 	if l.out > 0 {
-		l.Confirm(l.Now) // the times of waiting requests don't know what is in use since
+		l.Confirm(t) // the times of waiting requests don't know what is in use since
 	}
-	l.Due(l.Now)
+	l.Due(t) // what came back since the last call counts from then on, so Now is that call's
+	l.Now = t
 	l.begin(l.open(l.state, l.Now))
 }
 

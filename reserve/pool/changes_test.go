@@ -49,7 +49,9 @@ func (c custom) ReserveWithin(ctx context.Context, n int, d time.Duration) (rese
 	return c.Limiter.ReserveWithin(ctx, n, d)
 }
 
-func even(rate float64) *reserve.Limiter { return reserve.Must(pace.NewBursty(rate, pace.WithBurst(0))) }
+func even(rate float64) *reserve.Limiter {
+	return reserve.Must(pace.NewBursty(rate, pace.WithBurst(0)))
+}
 
 // A limited is a limit of some kind, and the limiter in it.
 type limited struct {
