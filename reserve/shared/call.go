@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -26,13 +27,14 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 	e := l.errand(list, begin)
 	err := error(&UnavailableError{Key: l.key, Err: errAborted}) // unless send returns
 	defer func() {
+		l.owed.sent.Add(-owed)
 		if err == nil {
 			return
 		}
 		l.report(n, err, begin)
 		l.fail(n, list, err)
 		if !owes.charged {
-			l.owed.giveBack(owes.charge, owed)
+			l.owed.add(owed) // the charge did not reach the store
 		}
 	}()
 	err = l.call(ctx, n, slices.Concat(e.refunds, list, e.buys))
@@ -99,23 +101,29 @@ func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errLate)
 }
 
-// call asks. What reaches the keeper after the timeout decides nothing.
+// call asks. What reaches the keeper after the timeout decides nothing, once its clock is known.
 func (l *Limiter) call(ctx context.Context, n *node, list []*request) error {
-	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	timeout := l.timeout
+	if n.circuit.answered.Load() == 0 { // a connection is made, and the script loaded
+		timeout *= 2
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	o := orders.Get().(*order)
-	defer orders.Put(o)
 	o.terms = l.terms.Load()
-	by := saturate.Add(l.now(), int64(l.timeout))
+	by := saturate.Add(l.now(), int64(timeout))
 	for {
 		sent := l.now()
-		o.clear(n.clock.notAfter(by))
-		o.write(list, sent)
-		err := n.keeper.decide(ctx, l.key, o)
+		o.clear(n.clock.at(by))
+		o.write(list, sent, &n.clock)
+		over, err := n.decide(ctx, l.key, o, timeout)
 		back := l.now()
 		l.counters.called(back-sent, err)
 		if err != nil {
-			return failure(l.key, err, l.timeout)
+			if over {
+				orders.Put(o)
+			}
+			return failure(l.key, err, timeout)
 		}
 		l.stock.took(back - sent)
 		decided := n.clock.decided(o.decided, sent, back)
@@ -123,11 +131,13 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request) error {
 			if back < by {
 				continue
 			}
+			orders.Put(o)
 			late := fmt.Errorf("the request reached %s %w", n.name, errLate)
-			return &UnavailableError{Key: l.key, Timeout: l.timeout, Err: late}
+			return &UnavailableError{Key: l.key, Timeout: timeout, Err: late}
 		}
 		o.give(list, decided)
 		l.learn(o.after, sent)
+		orders.Put(o)
 		return nil
 	}
 }
@@ -138,6 +148,7 @@ func (l *Limiter) learn(o outlook, sent int64) {
 		until = sent + min(o.wait-rounded, int64(time.Second))
 	}
 	l.due.Store(saturate.Add(sent, o.wait))
+	l.left.Store(math.Float64bits(min(max(0, o.left), math.MaxFloat64)))
 	l.busy.Store(until)
 	if o.queued != l.queue.order.Load() {
 		l.queue.order.Store(o.queued)
@@ -161,12 +172,12 @@ func (s *serverClock) decided(server, sent, back int64) int64 {
 	return server + s.ahead
 }
 
-// notAfter returns a time on the server's clock. Before the first answer it is 1: that call only learns the time.
-func (s *serverClock) notAfter(t int64) int64 {
+// at returns a time on the server's clock; never if the first answer has not told it yet.
+func (s *serverClock) at(t int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.known {
-		return 1
+	if !s.known || t == never {
+		return never
 	}
 	return max(1, t-s.ahead)
 }

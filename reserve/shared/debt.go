@@ -12,8 +12,8 @@ import (
 // A debtAfterOutage is permits granted without the store, and permits that unanswered calls may have charged.
 type debtAfterOutage struct {
 	permits atomic.Int64
+	sent    atomic.Int64 // of them, in calls that are under way
 	last    atomic.Int64 // when the last of them were granted, on the limiter's clock
-	outage  atomic.Bool  // some of them were granted while the circuit was open
 
 	mu   sync.Mutex
 	lost float64 // permits, less what has flowed into a store since
@@ -35,9 +35,6 @@ func (o *debtAfterOutage) lose(now int64, n int, c *smooth.Curve) (all bool) {
 func (l *Limiter) owe(n int) {
 	if n > 0 {
 		l.owed.last.Store(l.now())
-		if l.node().circuit.isOpen() {
-			l.owed.outage.Store(true)
-		}
 	}
 	l.owed.add(int64(n))
 }
@@ -51,25 +48,17 @@ func (o *debtAfterOutage) add(n int64) {
 	}
 }
 
+// untold returns the permits of which no answer knows.
+func (o *debtAfterOutage) untold() float64 { return float64(o.permits.Load()) + float64(o.sent.Load()) }
+
 func (l *Limiter) takeOwed(now int64) (due charge, all int64) {
 	o, c := &l.owed, l.terms.Load().curve
 	if o.permits.Load() == 0 {
 		return charge{}, 0
 	}
 	all = o.permits.Swap(0)
-	due = charge{permits: int(min(all, 1<<53)), age: max(0, now-o.last.Load()), bounded: o.outage.Swap(false)}
-	if due.bounded {
-		due.permits = o.due(all, now, c, l.ahead())
-	}
-	return due, all
-}
-
-// giveBack undoes takeOwed: the charge did not reach the store.
-func (o *debtAfterOutage) giveBack(due charge, all int64) {
-	o.add(all)
-	if due.bounded {
-		o.outage.Store(true)
-	}
+	o.sent.Add(all)
+	return charge{permits: o.due(all, now, c, l.ahead()), age: max(0, now-o.last.Load()), bounded: true}, all
 }
 
 // due returns how many permits are charged: at most a capacity and those whose time is still ahead, less what was

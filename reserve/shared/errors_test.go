@@ -28,20 +28,33 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A store that decides too late is named.
+// A store that decides after the call's time decides nothing, whether or not it obeys the context.
 func TestLateStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := NewIn(&lateStore{Memory()}, "late", reserve.Must(pace.Bursty(10)), WithTimeout(50*time.Millisecond))
+		s := &lateStore{Store: Memory()}
+		l, err := NewIn(s, "late", reserve.Must(pace.TokenBucket(1e-6, 10)), WithTimeout(50*time.Millisecond))
 		require.NoError(t, err)
+		require.NoError(t, l.Wait(t.Context()))
+		s.late = true
 		_, err = l.TryAcquire(t.Context(), 1)
-		require.EqualError(t, err, `shared: no answer for "pace:{late}" within 50ms (WithTimeout): `+
-			`the request reached package shared's store after its time`)
+		require.EqualError(t, err, `shared: no answer for "pace:{late}" within 50ms (WithTimeout): context deadline exceeded`)
+		time.Sleep(time.Second)
+		s.late = false
+		stored, err := l.Stored(t.Context())
+		require.NoError(t, err)
+		require.InDelta(t, 9, stored, 1e-3)
 	})
 }
 
-type lateStore struct{ Store }
+type lateStore struct {
+	Store
+	late bool
+}
 
 func (s *lateStore) Update(ctx context.Context, key string, f func(time.Time, []byte) ([]byte, time.Duration, error)) error {
-	<-ctx.Done()
+	if s.late {
+		<-ctx.Done()
+		time.Sleep(time.Millisecond)
+	}
 	return s.Store.Update(context.WithoutCancel(ctx), key, f)
 }

@@ -120,8 +120,8 @@ func (s Sale) Promise() reserve.Promise { return s.promise }
 func (l *Limiter) SellUntil(permits int, at int64) (late bool, err error) {
 	n := l.node()
 	o := &order{terms: l.terms.Load()}
-	o.clear(n.clock.notAfter(at))
-	o.write([]*request{buys(permits, never, never)}, 0)
+	o.clear(n.clock.at(at))
+	o.write([]*request{buys(permits, never, never)}, 0, &n.clock)
 	err = n.keeper.decide(context.Background(), l.key, o)
 	return o.late, err
 }
@@ -132,29 +132,28 @@ func (l *Limiter) Owed() int64 { return l.owed.permits.Load() }
 // asked returns the permits and longest waits in the script's argument, and when the call is too late.
 func asked(arg []byte) (requests [][2]float64, refunds int, notAfter int64) {
 	at := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(arg[8*i:])) }
-	for i := range int(at(12)) {
-		j := 11 + 2*i
+	for i := range int(at(13)) {
+		j := 11 + 3*i
 		if i == 0 {
 			j = 4
 		}
 		requests = append(requests, [2]float64{at(j), at(j + 1)})
 	}
-	return requests, max(0, int(at(11))-1), int64(at(3))
+	return requests, max(0, int(at(12))-1), int64(at(3))
 }
 
 // owedIn returns the permits in the script's argument that were granted without it.
 func owedIn(arg []byte) int {
 	at := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(arg[8*i:])) }
-	if at(11) == 0 {
+	if at(12) == 0 {
 		return 0
 	}
-	return int(at(14 + 2*max(0, int(at(12))-1)))
+	return int(at(15 + 3*max(0, int(at(13))-1)))
 }
 
 // Owe counts permits as granted without the store, as of now.
 func (l *Limiter) Owe(n int) {
 	l.owe(n)
-	l.owed.outage.Store(true)
 }
 
 // Terms are what a policy says in numbers.

@@ -1,7 +1,9 @@
 package shared
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"math"
 	"sync/atomic"
 	"time"
@@ -16,7 +18,7 @@ func (l *Limiter) withoutStore(
 	if l.mode == closed {
 		return nil, why
 	}
-	alone, err := l.fallback()
+	alone, err := l.fallback(errors.Is(why, errPatience))
 	if err != nil {
 		return nil, err
 	}
@@ -30,30 +32,47 @@ func (l *Limiter) withoutStore(
 	return g, nil
 }
 
-func (l *Limiter) fallback() (*reserve.Limiter, error) {
+// fallback returns the limiter of this process alone. A slow store has not failed.
+func (l *Limiter) fallback(slow bool) (*reserve.Limiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	answered := l.node().circuit.answered.Load()
+	c := &l.node().circuit
+	answered := c.answered.Load()
+	without := l.mode == open && (l.unknown() && !slow || c.isOpen()) // a limit
 	// An earlier outage's fallback is used again only for its debt: what it has stored since was the store's to
 	// grant.
-	if l.alone != nil && (l.since == answered || l.alone.NextFree().After(time.Now())) {
+	if l.alone != nil && l.without == without && (l.since == answered || l.alone.NextFree().After(time.Now())) {
 		return l.alone, nil
 	}
-	alone, err := l.newFallback()
+	alone, err := l.newFallback(without)
 	if err != nil {
 		return nil, err
 	}
-	if debt := l.due.Load() - l.now(); debt > 0 && l.mode == local {
+	if debt := l.debt(); debt > 0 && !without {
 		alone.PauseUntil(time.Now().Add(time.Duration(debt)))
 	}
-	l.alone, l.since = alone, answered
+	l.alone, l.since, l.without = alone, answered, without
 	return alone, nil
 }
 
-func (l *Limiter) newFallback() (*reserve.Limiter, error) {
+// debt returns how long nobody is granted anything by the last answer, and by what the store does not know of yet.
+func (l *Limiter) debt() int64 {
+	debt := max(0, l.due.Load()-l.now())
+	if l.mode == open {
+		debt += toWait(max(0, l.owed.untold()-l.lastLeft()) * l.terms.Load().curve.Interval)
+	}
+	return debt
+}
+
+func (l *Limiter) lastLeft() float64 { return math.Float64frombits(l.left.Load()) }
+
+// unknown reports whether no answer has come yet.
+func (l *Limiter) unknown() bool { return math.IsInf(l.lastLeft(), 1) }
+
+func (l *Limiter) newFallback(without bool) (*reserve.Limiter, error) {
 	t, rate := l.terms.Load(), math.Inf(1)
-	if l.mode == local {
-		rate = t.curve.Rate * l.share
+	if !without {
+		rate = t.curve.Rate * cmp.Or(l.share, 1)
 	}
 	if t.other != nil {
 		alone := (*reserve.Limiter)(t.other.Limiter())
@@ -62,6 +81,8 @@ func (l *Limiter) newFallback() (*reserve.Limiter, error) {
 	stored := 0.0
 	if !t.curve.Free() {
 		stored = t.curve.Capacity // cold
+	} else if l.mode == open { // what the last answer showed
+		stored = min(t.curve.Capacity, max(0, l.lastLeft()-l.owed.untold()))
 	}
 	opts := []reserve.Option{reserve.WithMaxWait(l.maxWait)}
 	if t.upfront {

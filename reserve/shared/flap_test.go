@@ -106,12 +106,13 @@ func flap(t *testing.T, failOpen bool, processes int, length time.Duration, s *f
 			})
 		}
 		if outage {
-			for n := range int(length / (400 * time.Millisecond)) {
-				time.Sleep(200 * time.Millisecond)
+			// Not at the moments of probes, or one process would find the store and another would not.
+			for n := range int(length / (410 * time.Millisecond)) {
+				time.Sleep(205 * time.Millisecond)
 				s.mu.Lock()
 				s.down = n%2 == 0
 				s.mu.Unlock()
-				time.Sleep(200 * time.Millisecond)
+				time.Sleep(205 * time.Millisecond)
 				s.mu.Lock()
 				s.down = false
 				s.mu.Unlock()

@@ -214,8 +214,12 @@ func (j *journal) pause(d int64, stop bool) {
 func (j *journal) charge(c charge) error {
 	if c.bounded {
 		l, err := j.replay(j.begun())
-		if err != nil || l.Level(j.now) < -max(1, j.terms.curve.Capacity) {
+		if err != nil {
 			return err
+		}
+		room := l.Level(j.now) + mostOwed*max(1, j.terms.curve.Capacity)
+		if c.permits = int(min(float64(c.permits), room)); c.permits <= 0 {
+			return nil
 		}
 	}
 	at := max(j.then, saturate.Add(j.now, -c.age))

@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -31,11 +32,12 @@ type order struct {
 	buffer  []byte   // the keeper's
 }
 
-// A wanted is a request for permits within limit. If look is set, the answer says how long as many would wait after
+// A wanted is a request for permits within limit, decided by then. If look is set, the answer says how long as many would wait after
 // the order.
 type wanted struct {
 	permits int
 	limit   int64 // nanoseconds; negative: the caller's time is up
+	by      int64 // on the keeper's clock: if it is decided later, its caller will have left
 	look    bool
 }
 
@@ -46,12 +48,15 @@ type answer struct {
 	again   int64 // how long as many would wait now
 }
 
-// A charge is permits used age nanoseconds ago. A bounded one is dropped if a capacity is owed already.
+// A charge is permits used age nanoseconds ago. With bounded ones at most
+// mostOwed capacities are owed: so after an outage nobody is refused for longer than these take.
 type charge struct {
 	permits int
 	age     int64
 	bounded bool
 }
+
+const mostOwed = 2 // as in machine.lua
 
 type outlook struct {
 	stored float64 // permits
@@ -70,7 +75,7 @@ func (o *order) clear(notAfter int64) {
 	o.refunds, o.charges, o.asked, o.answers = o.refunds[:0], o.charges[:0], o.asked[:0], o.answers[:0]
 }
 
-func (o *order) write(list []*request, now int64) {
+func (o *order) write(list []*request, now int64, clock *serverClock) {
 	for _, r := range list {
 		if r.terms != nil {
 			o.next = r.terms
@@ -89,7 +94,7 @@ func (o *order) write(list []*request, now int64) {
 			if r.deadline != never {
 				limit = max(-1, min(limit, r.deadline-now))
 			}
-			o.asked = append(o.asked, wanted{r.permits, limit, r.look})
+			o.asked = append(o.asked, wanted{r.permits, limit, clock.at(cmp.Or(r.by, never)), r.look})
 		}
 	}
 }

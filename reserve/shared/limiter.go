@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,17 +32,19 @@ type Limiter struct {
 	key   string // in the store
 	terms atomic.Pointer[terms]
 	queue queue[*request]
-	busy  atomic.Int64 // no request is granted at once before then, as far as an answer is believed
-	due   atomic.Int64 // when it can, by that answer
+	busy  atomic.Int64  // no request is granted at once before then, as far as an answer is believed
+	due   atomic.Int64  // when it can, by that answer
+	left  atomic.Uint64 // the bits of the permits that could be used at once, by that answer; +Inf: none has come
 	owed  debtAfterOutage
 	stock stock
 	name  string // for errors; "": see family
 
 	stopped atomic.Int64 // the end of the latest stop that this process has told, on its clock
 
-	mu    sync.Mutex
-	alone *reserve.Limiter // the fallback; nil until it is needed
-	since int64            // when the last answer before that was made had come
+	mu      sync.Mutex
+	alone   *reserve.Limiter // the fallback; nil until it is needed
+	since   int64            // when the last answer before that was made had come
+	without bool             // it has no limit
 }
 
 // A family is what the limiters of a [Keyed] have in common. A [Limiter] of its own has one to itself.
@@ -91,7 +94,8 @@ func newLimiter(f *family, key string, t *terms) *Limiter {
 	l := &Limiter{family: f, key: key}
 	l.name = f.limitName
 	l.terms.Store(t)
-	l.queue.send, l.queue.fill, l.queue.most = l.send, l.fill, f.timeout
+	l.left.Store(math.Float64bits(math.Inf(1)))
+	l.queue.send, l.queue.fill, l.queue.most, l.queue.now = l.send, l.fill, f.timeout, f.now
 	l.stock.most, l.stock.flush = f.ahead, l.flush
 	return l
 }
@@ -199,12 +203,6 @@ func (l *Limiter) unanswered(
 	}
 	if errors.Is(why, errPatience) { // the request may be under way still
 		r = buys(r.permits, 0, r.deadline)
-		now, due := l.now(), l.due.Load()
-		slow := l.mode == open && !l.node().circuit.troubled.Load() // it has not failed: its last answer counts
-		if slow && due > min(r.deadline, saturate.Add(now, int64(maxWait))) {
-			r.wait = due - now
-			return nil, l.refused(ctx, r, maxWait)
-		}
 	}
 	// The caller's context is about to say so.
 	if r.deadline != never && l.mode == closed && l.now() >= r.deadline {
@@ -248,11 +246,11 @@ func (l *Limiter) do(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	patience := time.Duration(r.by - l.now())
 	if r.charge.permits > 0 { // its caller must know whether it was charged
-		patience = time.Duration(never)
+		r.by = never
 	}
-	if err := l.queue.do(ctx, r, patience); err == errPatience {
+	patience := time.Duration(r.by - l.now())
+	if err := l.queue.do(ctx, r); err == errPatience {
 		return &UnavailableError{Key: l.key, Timeout: patience.Round(time.Millisecond), Err: err}
 	} else if err != nil {
 		return err

@@ -26,14 +26,14 @@
 --
 -- More of ARGV[1]: the interval, the price of stored permits (base, threshold, slope; no base: they are free), and flags
 -- (1: paid upfront, 2: full after a time without a limit). Then how much is asked for beside permits (0: nothing; else 1
--- and the number of refunds), and the number of requests. For each request but the first its permits and its longest
--- wait follow. Then, if more is asked for, a pause (-1: its end; -2: a reset), the permits that were granted without the
+-- and the number of refunds), and the number of requests. For each request but the first its permits, its longest
+-- wait, and by when it must be decided follow. Then, if more is asked for, a pause (-1: its end; -2: a reset), the permits that were granted without the
 -- server and how long ago, and the refunds. Of such permits those are forgiven that would have overflowed since the
--- state was written: whoever charges first has that. Nothing is charged if a capacity is owed already.
+-- state was written: whoever charges first has that. At most two capacities are owed after that.
 --
 -- More of the answer: the debt before the requests, the permits that may be used at once in spite of it, and for each
 -- request its wait, or -1 - wait if it was refused.
-local interval, base, threshold, slope, flags, more, count = unpack('<ddddddd', arg, 49)
+local interval, base, threshold, slope, flags, more, count = unpack('<ddddddd', arg, 57)
 local math, table = math, table
 local min, max = math.min, math.max
 local upfront, full = flags % 2 == 1, flags >= 2
@@ -81,7 +81,7 @@ local anchor, stored, debt, time, slot, born = now, store, 0, now, 1, now
 local deferred, runs, headrooms = 0, '', ''
 local peak, newer, fence, hold, held, last, epoch = 0, 0, 0, 0, 0, 0, now
 local overflow, owed = 0, 0
-local pause_at = 89 + 16 * max(1, count)
+local pause_at = 89 + 24 * max(1, count)
 local reset = more > 0 and unpack('<d', arg, pause_at) == -2
 if text then
   local magic, _, n
@@ -258,7 +258,9 @@ if more > 0 then -- refunds, a pause
 
   local pause, granted, age = unpack('<ddd', arg, pause_at)
   local place = pause_at + 24
-  if interval > 0 and debt <= max(1, store) * interval then owed = granted - min(overflow, age * refill) end
+  if interval > 0 then
+    owed = min(granted - min(overflow, age * refill), stored + 2 * max(1, store) - debt / interval)
+  end
   for i = 1, more - 1 do
     local number, sold, begin, length, ready, kept, worth, whole, most = unpack('<ddddddddd', arg, place)
     place = place + 72
@@ -314,15 +316,16 @@ local function reply()
   return pack('<dddddd', now, time, slot, stored, debt,
     spare and (upfront or deferred >= max(peak, newer)) and min(deferred, longest) or 0)
 end
-local waits, before, first, within = {}, nil, permits, limit
+local waits, before, first, within, until_first = {}, nil, permits, limit, by
 if owed <= 0 then before = reply() end
 for i = owed > 0 and 0 or 1, count do -- what is owed is the first request
   if i == 0 then
-    permits, limit = owed, longest
+    permits, limit, by = owed, longest, now
   elseif i == 1 then
-    before, permits, limit = before or reply(), first, within
-  else permits, limit = unpack('<dd', arg, 73 + 16 * i)
+    before, permits, limit, by = before or reply(), first, within, until_first
+  else permits, limit, by = unpack('<ddd', arg, 65 + 24 * i)
   end
+  if now > by then limit = -1 end -- its caller will have left
   local taken, cost = permits, 0
   if interval == 0 then
     taken = 0

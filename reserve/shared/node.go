@@ -2,9 +2,13 @@ package shared
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/reserve/shared/internal/within"
 )
 
 // A node is what a process knows of one server.
@@ -13,6 +17,29 @@ type node struct {
 	keeper  keeper
 	circuit circuit
 	clock   serverClock
+	calls   within.Calls
+}
+
+// decide ends with the context, in which the keeper's call may go on: then over is false, and the order is the call's.
+// While the server does not answer, the call has three times longer: so a connection to a server that is far away can
+// be made, and is there for the next call.
+func (n *node) decide(ctx context.Context, key string, o *order, timeout time.Duration) (over bool, err error) {
+	longer, cancel := ctx, func() {}
+	if n.circuit.answered.Load() == 0 || n.circuit.troubled.Load() {
+		longer, cancel = context.WithTimeout(context.WithoutCancel(ctx), 4*timeout)
+	}
+	_, over, err = within.Do(ctx, &n.calls, func() (struct{}, error) {
+		defer cancel()
+		return struct{}{}, n.keeper.decide(longer, key, o)
+	})
+	switch {
+	case errors.Is(err, within.ErrHang):
+		cancel()
+		err = fmt.Errorf("%w: %w", ErrNotWritten, err)
+	case errors.Is(err, within.ErrAborted):
+		err = errAborted
+	}
+	return over, err
 }
 
 // nodes are one server, or those of a cluster or a ring.
@@ -39,7 +66,7 @@ func ofScripter(client Scripter, pipelined bool) opener {
 		n := &nodes{open: func() *node {
 			k := &scriptKeeper{Scripter: client, settings: s}
 			if _, ok := client.(PipelineScripter); ok && pipelined {
-				k.many.send = k.sendMany
+				k.many.send, k.many.now = k.sendMany, s.now
 			}
 			return s.newNode("Redis", k)
 		}}

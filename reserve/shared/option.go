@@ -114,10 +114,10 @@ func failing(as mode) Option {
 
 // FailOpen grants every request at once while the store fails, for limits that matter less than the calls.
 //
-// The permits are charged when the store is back: of single calls that failed in full, of an outage (an open
-// circuit) up to a capacity, less what calls without an answer may have charged. The store gets at most three
-// quarters of a caller's time until its deadline. If it takes longer without having failed, its last answer counts: a
-// caller for whom that shows no permit in time is refused.
+// That is while the circuit is open, or if this process knows no answer. If single calls fail or take longer, requests
+// are granted as the last answer allows: they may wait, or be refused. The permits are charged when the store is back, up
+// to a capacity, less what calls without an answer may have charged. The store gets at most three quarters of a caller's
+// time until its deadline.
 func FailOpen() Option { return failing(open) }
 
 // Local limits each process alone while the store fails, at a share of the rate in (0, 1]. It begins with nothing

@@ -17,6 +17,7 @@ type queue[T queued[T]] struct {
 	send func(context.Context, []T) error // a returned error is for the waiting entries too
 	fill func(T) bool                     // answers an entry that has waited without a call, if it can; or nil
 	most time.Duration                    // a call's time
+	now  func() int64
 
 	mu      sync.Mutex
 	waiting []T // first come, first served
@@ -32,6 +33,7 @@ type queued[T any] interface {
 
 // A place is an entry's in its queue.
 type place struct {
+	by    int64 // on the limiter's clock: its caller leaves then; never, or 0: it does not
 	err   error // there was no answer
 	panic any   // the client's, for this caller
 
@@ -62,10 +64,11 @@ const (
 
 const never = saturate.Never
 
-// do returns the context's cause if that ends first, and errPatience after the patience. A call's error is in the
-// entry. If the client panics, so does a caller of the call.
-func (q *queue[T]) do(ctx context.Context, r T, patience time.Duration) error {
+// do returns the context's cause if that ends first, and errPatience when the entry's time is up. A call's error is in
+// the entry. If the client panics, so does a caller of the call.
+func (q *queue[T]) do(ctx context.Context, r T) error {
 	p := r.at()
+	patience := time.Duration(p.by - q.now())
 	p.ctx = ctx
 	until, limited := ctx.Deadline()
 	hurried := patience < q.most || limited && time.Until(until) < q.most

@@ -45,12 +45,20 @@ func (s *fakeServer) send(_ context.Context, list []*request) error {
 	return s.fail
 }
 
+// zero is a clock that stands, and leaves a request whose caller then leaves.
+func zero() int64 { return 0 }
+
+func leaves(r *request, patience time.Duration) *request {
+	r.by = int64(patience)
+	return r
+}
+
 // ask sends requests of 1, 2, 3 ... permits, one after the other.
 func join(t *testing.T, q *queue[*request], s *fakeServer, n int, wg *sync.WaitGroup) {
 	for i := range n {
 		wg.Go(func() {
-			r := buys(1+i, 0, 0)
-			if err := q.do(context.Background(), r, time.Hour); err != nil || !r.granted && s.fail == nil || !errors.Is(r.err, s.fail) {
+			r := leaves(buys(1+i, 0, 0), time.Hour)
+			if err := q.do(context.Background(), r); err != nil || !r.granted && s.fail == nil || !errors.Is(r.err, s.fail) {
 				t.Error(i, err, r.err)
 			}
 		})
@@ -61,7 +69,7 @@ func join(t *testing.T, q *queue[*request], s *fakeServer, n int, wg *sync.WaitG
 func TestQueueIsFirstComeFirstServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s fakeServer
-		q := queue[*request]{send: s.send}
+		q := queue[*request]{send: s.send, now: zero}
 		var wg sync.WaitGroup
 		q.order.Store(true)
 		begin := time.Now()
@@ -78,7 +86,7 @@ func TestQueueIsFirstComeFirstServed(t *testing.T) {
 func TestQueueSendsTwoCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s fakeServer
-		q := queue[*request]{send: s.send}
+		q := queue[*request]{send: s.send, now: zero}
 		var wg sync.WaitGroup
 		join(t, &q, &s, 7, &wg)
 		wg.Wait()
@@ -93,7 +101,7 @@ func TestQueueSendsTwoCalls(t *testing.T) {
 func TestQueueBoundsItsLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s fakeServer
-		q := queue[*request]{send: s.send}
+		q := queue[*request]{send: s.send, now: zero}
 		var wg sync.WaitGroup
 		q.order.Store(true)
 		join(t, &q, &s, 2*maxList+11, &wg)
@@ -109,7 +117,7 @@ func TestQueueBoundsItsLists(t *testing.T) {
 func TestQueueIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s fakeServer
-		q := queue[*request]{send: s.send}
+		q := queue[*request]{send: s.send, now: zero}
 		var wg sync.WaitGroup
 		q.order.Store(true)
 		gone := errors.New("gone")
@@ -118,7 +126,7 @@ func TestQueueIsLeft(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(context.Background(), after, gone)
 			wg.Go(func() {
 				defer cancel()
-				if err := q.do(ctx, buys(permits, 0, 0), time.Hour); !errors.Is(err, gone) {
+				if err := q.do(ctx, leaves(buys(permits, 0, 0), time.Hour)); !errors.Is(err, gone) {
 					t.Error(permits, err)
 				}
 			})
@@ -126,7 +134,7 @@ func TestQueueIsLeft(t *testing.T) {
 		}
 		leave(100, 500*time.Millisecond) // from the queue
 		wg.Go(func() {
-			if err := q.do(context.Background(), buys(7, 0, 0), time.Hour); err != nil {
+			if err := q.do(context.Background(), leaves(buys(7, 0, 0), time.Hour)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -146,7 +154,7 @@ func TestQueueIsLeft(t *testing.T) {
 // With one processor, a lock that was waited for goes to the next in line, and so does the processor.
 func TestQueueCallsForItself(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	q := queue[*request]{most: time.Second, send: func(_ context.Context, list []*request) error {
+	q := queue[*request]{now: zero, most: time.Second, send: func(_ context.Context, list []*request) error {
 		runtime.Gosched()
 		for _, r := range list {
 			r.granted = true
@@ -165,7 +173,7 @@ func TestQueueCallsForItself(t *testing.T) {
 	for _, patience := range []time.Duration{time.Hour, time.Second / 2} {
 		all.Go(func() {
 			r := buys(1, 0, never)
-			if err := q.do(context.Background(), r, patience); err != nil || !r.granted {
+			if err := q.do(context.Background(), leaves(r, patience)); err != nil || !r.granted {
 				t.Error(patience, err, r.granted)
 			}
 		})
@@ -182,7 +190,7 @@ func TestQueueCallsForItself(t *testing.T) {
 func TestQueueFailsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fakeServer{fail: errors.New("down")}
-		q := queue[*request]{send: s.send}
+		q := queue[*request]{send: s.send, now: zero}
 		var wg sync.WaitGroup
 		begin := time.Now()
 		join(t, &q, &s, 50, &wg)

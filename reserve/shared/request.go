@@ -5,7 +5,6 @@ type request struct {
 	purchase // of no permits: none
 	change   // the zero change: none
 	place
-	by      int64   // on the limiter's clock: its caller leaves then
 	charged bool    // although there was none the store may have granted the permits
 	after   outlook // the requests of the list
 }

@@ -2,10 +2,10 @@
 -- decided here, and by far the most are such. What else there is, a debt, refunds, pauses and lists of requests, is for
 -- the machine (machine.lua), which follows: in Lua a table takes 1 us, and a function that might be called some 0.3.
 --
--- ARGV[1] is doubles, the lowest byte first. The first six are: what the capacity is (0: a time; 1: a number of permits;
+-- ARGV[1] is doubles, the lowest byte first. The first seven are: what the capacity is (0: a time; 1: a number of permits;
 -- 2: stored permits have a price), and 4 more if it is one request where they have none; the capacity; the permits that
--- a nanosecond stores; after what time no caller waits for the answer; the permits, and how long the request may wait,
--- in nanoseconds. The rest is for the machine.
+-- a nanosecond stores; after what time no caller waits for the answer; the permits, how long the request may wait, in
+-- nanoseconds, and by when it must be decided for the answer to reach its caller. The rest is for the machine.
 --
 -- The answer is doubles, too: the time; the limiter's own; and as it was before the requests, the number of the slot at
 -- the end of the queue and the permits stored. If there is no more, the request has them now. After the time when
@@ -17,7 +17,7 @@
 -- machine.lua). A missing key is a full store.
 local pack, unpack, sub = struct.pack, struct.unpack, string.sub
 local arg = ARGV[1]
-local simple, capacity, refill, not_after, permits, limit = unpack('<dddddd', arg)
+local simple, capacity, refill, not_after, permits, limit, by = unpack('<ddddddd', arg)
 local kind = simple % 4
 local short, short_form, short_size, most_headrooms = 'pac\5', '<c4Bdddddddd', 69, 15 * 16 -- bytes
 
@@ -41,7 +41,7 @@ if simple >= 4 then
     time, stored = time + (now - anchor), stored + (now - anchor) * 1000 * refill
     if stored > capacity then stored = capacity end
     local left = stored - permits
-    if left >= 0 then
+    if left >= 0 and now <= by then
       local headroom = capacity - stored -- right before it goes; larger ones of before do not matter any more
       while size > short_size do
         local t, r = unpack('<dd', text, size - 15)

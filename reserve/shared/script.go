@@ -74,7 +74,6 @@ type scriptKeeper struct {
 type keyCall struct {
 	Call
 	place
-	by int64 // on the limiter's clock: the call's end
 }
 
 func (c *keyCall) undo() (*keyCall, bool) { return nil, false }
@@ -86,8 +85,10 @@ func (k *scriptKeeper) eval(ctx context.Context, key string, arg []byte) ([]byte
 	}
 	until, _ := ctx.Deadline()
 	by := k.settings.now() + int64(time.Until(until))
-	c := &keyCall{Call: Call{Key: key, Arg: arg, Err: errAborted}, by: by}
-	if err := k.many.do(ctx, c, time.Duration(never)); err != nil {
+	c := &keyCall{Call: Call{Key: key, Arg: arg, Err: errAborted}, place: place{by: by}}
+	if err := k.many.do(ctx, c); err == errPatience {
+		return nil, context.DeadlineExceeded
+	} else if err != nil {
 		return nil, err
 	}
 	return c.Answer, cmp.Or(c.err, c.Err)
@@ -113,7 +114,7 @@ func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
 	o.terms = cmp.Or(o.next, o.terms)
 	for _, c := range o.charges {
 		if !c.bounded {
-			o.asked = append(o.asked, wanted{permits: c.permits, limit: never})
+			o.asked = append(o.asked, wanted{permits: c.permits, limit: never, by: never})
 		}
 	}
 	o.buffer = o.append(o.buffer[:0])
@@ -151,12 +152,12 @@ func (o *order) append(b []byte) []byte {
 	if len(o.asked) == 1 && more == 0 && t.line.Base == 0 && t.capacity >= 0 && first.limit >= 0 {
 		simple = 4
 	}
-	b = doubles(b, simple+t.measure(), t.capacity, t.curve.Refill, float64(max(1, o.notAfter/1000)))
-	b = doubles(b, float64(first.permits), float64(first.limit))
+	b = doubles(b, simple+t.measure(), t.capacity, t.curve.Refill, float64(o.notAfter/1000))
+	b = first.append(b)
 	b = append(b, t.packed...)
 	b = doubles(b, more, float64(len(o.asked)))
 	for _, a := range o.asked[min(1, len(o.asked)):] {
-		b = doubles(b, float64(a.permits), float64(a.limit))
+		b = a.append(b)
 	}
 	if more > 0 {
 		b = doubles(b, float64(o.pause), float64(owed.permits), float64(owed.age))
@@ -166,6 +167,10 @@ func (o *order) append(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+func (w wanted) append(b []byte) []byte {
+	return doubles(b, float64(w.permits), float64(w.limit), float64(w.by/1000))
 }
 
 func (o *order) read(answer []byte) error {

@@ -93,6 +93,6 @@ func TestStats(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 10.0, shot.Level)
 		s := k.Stats()
-		require.Equal(t, shared.Stats{Requests: 22, Calls: 23}, s, "one call more for the time")
+		require.Equal(t, shared.Stats{Requests: 22, Calls: 22}, s)
 	})
 }

@@ -22,10 +22,12 @@ import (
 // f gets nil if there is no value, and the store's time, or the zero time if the store has no clock. Then the
 // processes' clocks must differ by less than half a second: so far the later time counts; beyond that, each change
 // of the writer looks like time that has passed. f has no effects, may be called more than once, and does not keep
-// old.
+// old. When Update has returned, it returns an error. An Update that does not return when the context ends is left to
+// itself; its callers don't wait for it.
 //
 // A value takes some 120 bytes, and 4 to 8 for each of the last 512 requests since the limiter was full; a window's
-// 2 to 12 for each other request in it. A key is the prefix and the name: "pace:{api}".
+// 2 to 12 for each other request in it. Every waiting request is one of them: with 10,000, each call reads and writes
+// 60 kB, and takes 0.7 ms beside the store's time. A key is the prefix and the name: "pace:{api}".
 //
 // An error that wraps [ErrNotWritten] says that nothing was written for sure: no permits count as charged. A
 // *[ConfigError] reaches every caller, whatever the options say.
@@ -71,12 +73,24 @@ var (
 func (k *storeKeeper) decide(ctx context.Context, key string, o *order) error {
 	j := journals.Get().(*journal)
 	defer journals.Put(j)
+	var running sync.Mutex
+	over := false // Update has returned, though what it called may go on
 	err := k.store.Update(ctx, key, func(at time.Time, old []byte) ([]byte, time.Duration, error) {
+		running.Lock()
+		defer running.Unlock()
+		if over {
+			return nil, 0, errLate
+		}
 		o.answers = o.answers[:0]
 		now := k.now(at)
 		if o.late = now > o.notAfter; o.late {
 			o.decided = now
 			return nil, 0, errUnchanged
+		}
+		for i := range o.asked {
+			if a := &o.asked[i]; now > a.by {
+				a.limit = -1
+			}
 		}
 		if err := j.decode(old, o.terms, now); err != nil {
 			if o.pause != reset {
@@ -90,7 +104,9 @@ func (k *storeKeeper) decide(ctx context.Context, key string, o *order) error {
 		}
 		return j.encode(), keep, nil
 	})
-	if errors.Is(err, errUnchanged) {
+	running.Lock()
+	defer running.Unlock()
+	if over = true; errors.Is(err, errUnchanged) {
 		return nil
 	}
 	return err

@@ -8,6 +8,8 @@
 // where it can see that. MaxRetries may be anything: no command of a limiter is sent twice, and so charged twice.
 // The limiter's timeout bounds DialerRetries (default 5, 100 ms apart); 1 tells callers sooner that a server is
 // gone.
+//
+// [Store] is for the policies that the script can't do: windows, and quotas by the calendar.
 package goredis
 
 import (
@@ -101,13 +103,14 @@ func (c *client) Node(key string) string {
 	return node.Options().Addr
 }
 
-// Eval implements shared.Scripter.
+// Eval implements shared.Scripter. The first call sends the source: to a server that is far away a trip less.
 func (c *client) Eval(ctx context.Context, script *shared.Script, key string, arg []byte) ([]byte, error) {
-	answer, err := c.eval(ctx, "evalsha", script.Hash, key, arg)
-	if unknown(err) {
-		answer, err = c.eval(ctx, "eval", script.Source, key, arg)
+	if c.located.Load() {
+		if answer, err := c.eval(ctx, "evalsha", script.Hash, key, arg); !unknown(err) {
+			return answer, err
+		}
 	}
-	return answer, err
+	return c.eval(ctx, "eval", script.Source, key, arg)
 }
 
 func unknown(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }

@@ -107,9 +107,9 @@ func TestInbound(t *testing.T) {
 			}
 			require.InDelta(t, 0, global.Stored(), 1e-3)
 			for name, want := range map[string]float64{"abuser": 0, "ann": 0, "bob": 1, "late": 2} {
-				stored, err := newShared(t, c, name, permits(2), patient).Stored(t.Context())
+				shot, err := newKeyed(t, c, permits(2)).Snapshot(t.Context(), name)
 				require.NoError(t, err)
-				require.InDelta(t, want, stored, 1e-3, name)
+				require.InDelta(t, want, shot.Level, 1e-3, name)
 			}
 			if !sharedFirst {
 				require.Empty(t, redisHas("late"), "Redis was never asked")
@@ -143,7 +143,7 @@ func TestInboundWithoutRedis(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := server.Start(t)
 			global := permits(9).Limiter()
-			one := reserve.Must(pace.Bursty(1e-6, pace.WithCapacity(0))) // one, and the next in 11 days
+			one := reserve.Must(pace.Bursty(1e-6, pace.WithCapacity(0), reserve.WithName("users"))) // one, and the next in 11 days
 			var why []error
 			m, err := inbound.New([]inbound.Tier{
 				inbound.GlobalBy("global", global),
