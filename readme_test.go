@@ -28,6 +28,7 @@ var imports = []string{
 	"github.com/nextfree/pace/reserve/inbound",
 	"github.com/nextfree/pace/reserve/keyed",
 	"github.com/nextfree/pace/reserve/outbound",
+	"github.com/nextfree/pace/reserve/outbound/apis",
 	"github.com/nextfree/pace/reserve/outbound/llm",
 	"github.com/nextfree/pace/reserve/pacetest",
 	"github.com/nextfree/pace/reserve/plug/pacedebug",

@@ -36,6 +36,8 @@ type Limit struct {
 	// Penalty is the limit's stop after a refusal without a time, whatever [WithMaxRetryAfter] says: 30 s at Airtable,
 	// 10 min at SEC EDGAR.
 	Penalty time.Duration
+	// Adaptive finds this limit's rate as option [Adaptive] does, below its limiter's.
+	Adaptive bool
 	// Used, if not nil, finds the permits that a request used: see [Usage]. A refused request used none.
 	Used func(*http.Response) Usage
 	// Lost, if not nil, returns what a request without a response used. If not known, it is charged its cost.
@@ -86,6 +88,7 @@ type limit struct {
 	again    func(*http.Request) int // nil: the cost stays
 	exact    bool
 	penalty  time.Duration
+	adaptive bool  // whatever the transport is
 	whole    bool  // for all calls to a host
 	upstream bool  // of the call's upstream
 	part     *part // of the requests, for which it holds; nil: all

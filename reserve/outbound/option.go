@@ -213,7 +213,7 @@ func WithLimit(l Limit) Option {
 	return func(s *settings) error {
 		of, list := limit{
 			name: l.Name, scope: l.scope(), cost: l.Cost, again: l.Recost, exact: l.Exact, used: l.Used, lost: l.Lost,
-			penalty: l.Penalty, places: l.InFlight, whole: l.Keyed == nil,
+			penalty: l.Penalty, adaptive: l.Adaptive, places: l.InFlight, whole: l.Keyed == nil,
 		}, &s.limits
 		if of.cost == nil {
 			of.cost = one
@@ -241,5 +241,5 @@ func WithLimit(l Limit) Option {
 
 func (l *Limit) onlyInFlight() bool {
 	return l.Limiter == nil && l.Keyed == nil && l.Recost == nil && l.Used == nil && l.Lost == nil && !l.Exact &&
-		l.Penalty == 0
+		l.Penalty == 0 && !l.Adaptive
 }

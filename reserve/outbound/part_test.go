@@ -125,3 +125,25 @@ func TestOnlyInput(t *testing.T) {
 	_, err = New(nil, nil, WithLimit(Limit{Name: "x", InFlight: 1}), part(), part()) // each part has its own names
 	require.NoError(t, err)
 }
+
+// Limit.Adaptive finds one limit's rate, and leaves the others'.
+func TestLimitAdaptive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, other := reserve.Must(pace.NewBursty(100)), reserve.Must(pace.NewBursty(100))
+		tr, err := New(answers(func(*http.Request) (int, http.Header) { return 429, nil }), nil,
+			WithLimit(Limit{Name: "other", Limiter: other}), WithLimit(Limit{Name: "one", Limiter: one, Adaptive: true}))
+		require.NoError(t, err)
+		for range 5 {
+			goes(t, tr, "https://a.example/")
+			time.Sleep(10 * time.Second)
+		}
+		rates := map[string]float64{}
+		for _, l := range tr.Snapshot().Limits {
+			rates[l.Name] = l.Rate
+		}
+		require.Less(t, rates["one"], 100.)
+		require.Equal(t, 100., rates["other"])
+	})
+	_, err := New(nil, nil, WithLimit(Limit{InFlight: 1, Adaptive: true}))
+	require.Error(t, err)
+}

@@ -167,7 +167,7 @@ func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
 
 func (c *call) use(a *charge) {
 	c.watchState(a)
-	if adaptable, ok := a.By.(tunable); ok && c.t.adaptive && !a.limit.upstream {
+	if adaptable, ok := a.By.(tunable); ok && (c.t.adaptive || a.limit.adaptive) && !a.limit.upstream {
 		a.rate = c.t.controllerOf(adaptable, a)
 		a.state.rate.Store(a.rate)
 		a.even = a.rate.even

@@ -141,7 +141,11 @@ type APIOutcome struct {
 
 // Run has a client make the calls of an API, in a synctest bubble. The program asks again half a second after a refusal
 // or an error.
-func (a *API) Run(c APIClient, seed uint64) (o APIOutcome) {
+func (a *API) Run(c APIClient, seed uint64) APIOutcome { return a.Among(c, 1, false, seed) }
+
+// Among is Run for several programs that share the calls, and beside a neighbour that sends half as many as there is
+// room for, evenly, whatever the server says. Refusals of the neighbour's calls do not count, but bans do.
+func (a *API) Among(c APIClient, programs int, neighbour bool, seed uint64) (o APIOutcome) {
 	begin, ideal := time.Now(), a.Ideal()
 	api := &apiServer{api: a, begin: begin, states: map[string]*state{}, busy: map[*state][]time.Time{}}
 	net := &server{
@@ -153,10 +157,32 @@ func (a *API) Run(c APIClient, seed uint64) (o APIOutcome) {
 		most = limit
 	}
 	end := begin.Add(time.Duration(most * float64(ideal)))
-	client, last := c.New(net), begin
+	clients, last := make([]http.RoundTripper, programs), begin
+	for i := range clients {
+		clients[i] = c.New(net)
+	}
+	over := make(chan struct{})
+	others := 0
+	if neighbour {
+		go func() {
+			for i := 0; ; i++ {
+				select {
+				case <-over:
+					return
+				case <-time.After(2 * ideal / time.Duration(a.Calls)):
+					others++
+					if !a.call(net, i%a.Calls, end) {
+						net.mu.Lock()
+						api.refused--
+						net.mu.Unlock()
+					}
+				}
+			}
+		}()
+	}
 	done := each(a.callers(), a.Calls, func(i int) bool {
 		for time.Now().Before(end) {
-			ok := a.call(client, i, end)
+			ok := a.call(clients[i%programs], i, end)
 			net.mu.Lock()
 			if ok {
 				last = time.Now()
@@ -171,8 +197,10 @@ func (a *API) Run(c APIClient, seed uint64) (o APIOutcome) {
 		}
 		return false
 	})
+	close(over)
+	<-time.After(10 * time.Minute) // the neighbour's last call
 	o.Took = float64(last.Sub(begin)) / float64(ideal)
-	o.Sent, o.Bans, o.Finished = len(net.seen), api.bans, done == a.Calls
+	o.Sent, o.Bans, o.Finished = len(net.seen)-others, api.bans, done == a.Calls
 	o.Refused = float64(api.refused) / float64(max(1, o.Sent))
 	return o
 }

@@ -1,8 +1,11 @@
 package matrix
 
 import (
+	"cmp"
 	"net/http"
+	"regexp"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +42,16 @@ var presets = map[string]Preset{
 	"Cloudflare, RateLimit": {"api.cloudflare.com", apis.Cloudflare},
 	"SEC EDGAR":             {"data.sec.gov", apis.SEC},
 	"MediaWiki maxlag":      {"en.wikipedia.org", apis.MediaWiki},
+	"GitLab":                {"", apis.GitLab},
+	"Asana":                 {"", func() outbound.Option { return apis.Asana(150) }},
+	"Trello":                {"", apis.Trello},
+	"Mailchimp":             {"", apis.Mailchimp},
+	"Strava":                {"", apis.Strava},
+	"Nominatim":             {"", apis.Nominatim},
+	"arXiv":                 {"", apis.ArXiv},
+	"crates.io":             {"", apis.CratesIO},
+	"Telegram":              {"", apis.Telegram},
+	"Riot":                  {"", func() outbound.Option { return apis.Riot(20, 100) }},
 }
 
 func byName(opt func() outbound.Option) APIClient {
@@ -49,14 +62,14 @@ func byName(opt func() outbound.Option) APIClient {
 
 // Alone, a preset brings no ban and next to no refusal, and takes at most a quarter longer than the ideal.
 func TestNamedAlone(t *testing.T) {
-	for _, a := range Twenty() {
+	for _, a := range append(Twenty(), Beyond()...) {
 		p, ok := presets[a.Name]
 		if !ok {
 			continue
 		}
 		t.Run(a.Name, func(t *testing.T) {
-			a.Host = p.Host
-			o := a.median(t, byName(p.Option), 1)
+			a.Host = cmp.Or(p.Host, a.Host)
+			o := a.median(t, byName(p.Option), runs())
 			t.Logf("%-24s took %5.2f  refused %4.1f %%  bans %d  reached %d", a.Name, o.Took, 100*o.Refused, o.Bans, o.Reached)
 			require.True(t, o.Finished)
 			require.Zero(t, o.Bans)
@@ -64,5 +77,37 @@ func TestNamedAlone(t *testing.T) {
 			require.LessOrEqual(t, o.Took, max(1.25, 1.05*float64(a.Safe())/float64(a.Ideal())))
 			require.LessOrEqual(t, o.Refused, max(0.02, refusedOf[a.Name]))
 		})
+	}
+}
+
+// bansAmong is how many penalties three programs, or one beside a neighbour, may begin where there are any: nothing tells a
+// program of the others but a penalty. A block of SEC's that a neighbour renews for ever ends for nobody.
+var bansAmong = map[string]int{"GitHub": 5, "Cloudflare": 3, "Cloudflare, RateLimit": 3, "Airtable": 12, "SEC EDGAR": 6}
+
+// With other programs, all get their work done, and penalties are few.
+func TestNamedAmong(t *testing.T) {
+	only := regexp.MustCompile(pick(`^(Airtable|Okta|Notion|Stripe|Trello)$`, `.`))
+	for _, row := range []struct {
+		name      string
+		programs  int
+		neighbour bool
+	}{{"three programs", 3, false}, {"beside a neighbour of half", 1, true}} {
+		for _, a := range append(Twenty(), Beyond()...) {
+			p, ok := presets[a.Name]
+			if !ok || !only.MatchString(a.Name) {
+				continue
+			}
+			t.Run(row.name+"/"+a.Name, func(t *testing.T) {
+				a.Host = cmp.Or(p.Host, a.Host)
+				var o APIOutcome
+				synctest.Test(t, func(*testing.T) {
+					<-time.After(time.Until(day))
+					o = a.Among(byName(p.Option), row.programs, row.neighbour, 1)
+				})
+				t.Logf("%-24s took %5.2f  refused %4.1f %%  bans %d  reached %d", a.Name, o.Took, 100*o.Refused, o.Bans, o.Reached)
+				require.True(t, o.Finished || a.Renewed && row.neighbour)
+				require.LessOrEqual(t, o.Bans, bansAmong[a.Name])
+			})
+		}
 	}
 }

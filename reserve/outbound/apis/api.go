@@ -20,6 +20,7 @@ import (
 // An API is what is known of an API's limits. See [List].
 type API struct {
 	Name    string
+	Call    string    // with the numbers of the documentation's examples: "apis.Zendesk(400)"
 	Hosts   []string  // each with its subdomains
 	Says    string    // the limits, in short
 	Source  string    // the documentation's address
@@ -51,6 +52,7 @@ type limit struct {
 	inFlight bool
 	refill   float64
 	penalty  time.Duration
+	adaptive bool // nothing but refusals tells of other programs, and these are dear, or many
 
 	methods  string                       // for which it holds; "": all
 	paths    []string                     // for which it holds; none: all
@@ -94,7 +96,7 @@ func (a api) option() outbound.Option {
 }
 
 func (a api) limit(l limit) (outbound.Limit, error) {
-	of := outbound.Limit{Name: l.name, Penalty: l.penalty, Cost: l.costs}
+	of := outbound.Limit{Name: l.name, Penalty: l.penalty, Adaptive: l.adaptive, Cost: l.costs}
 	key := func(r *http.Request) string { return a.key(&l, r) }
 	if l.inFlight {
 		of.InFlight, of.Key = int(l.n), key

@@ -11,7 +11,7 @@ import (
 // asked are the APIs whose limits need numbers of the caller's, with those of the documentation's examples.
 func asked() []api {
 	return []api{shopify(2, 40), shopifyGraphQL(50, 1000), jira(65000), hubSpot(100, 10*time.Second), zendesk(400),
-		okta(600, 75), twilio(10), salesforce(100000, 25), google(600)}
+		okta(600, 75), twilio(10), salesforce(100000, 25), google(600), asana(150), riot(20, 100)}
 }
 
 // Shopify returns an option with the limits of Shopify's REST Admin API for a shop: 2 requests a second and 40 at once,
@@ -21,7 +21,7 @@ func Shopify(perSecond, bucket float64) outbound.Option { return shopify(perSeco
 func shopify(perSecond, bucket float64) api {
 	return api{
 		API: API{
-			Name: "Shopify", Hosts: []string{"myshopify.com"}, Says: "REST: 40, and 2 a second, for an app and a shop",
+			Name: "Shopify", Call: "apis.Shopify(2, 40)", Hosts: []string{"myshopify.com"}, Says: "REST: 40, and 2 a second, for an app and a shop",
 			Source: "https://shopify.dev/docs/api/usage/limits", Checked: day(2026, time.November, 28),
 		},
 		credential: []string{"X-Shopify-Access-Token"}, perHost: true,
@@ -40,7 +40,7 @@ func ShopifyGraphQL(pointsPerSecond, bucket float64) outbound.Option {
 func shopifyGraphQL(pointsPerSecond, bucket float64) api {
 	return api{
 		API: API{
-			Name: "Shopify GraphQL", Hosts: []string{"myshopify.com"},
+			Name: "Shopify GraphQL", Call: "apis.ShopifyGraphQL(50, 1000)", Hosts: []string{"myshopify.com"},
 			Says:   "1000 points, and 50 a second, for an app and a shop; responses say what a query cost",
 			Source: "https://shopify.dev/docs/api/usage/limits", Checked: day(2026, time.November, 28),
 		},
@@ -59,7 +59,7 @@ func jira(pointsPerHour int) api {
 	issue := []string{"/rest/api/*/issue/{}/**", "/ex/jira/*/rest/api/*/issue/{}/**"}
 	return api{
 		API: API{
-			Name: "Jira", Hosts: []string{"atlassian.net", "api.atlassian.com"},
+			Name: "Jira", Call: "apis.Jira(65000)", Hosts: []string{"atlassian.net", "api.atlassian.com"},
 			Says: "an app's points an hour; an endpoint's requests a second, by the method: here 100 and 50 a second for all; " +
 				"20 writes of an issue in 2 s, 100 in 30 s",
 			Source:  "https://developer.atlassian.com/cloud/jira/platform/rate-limiting/",
@@ -89,7 +89,7 @@ func HubSpot(calls int, in time.Duration) outbound.Option { return hubSpot(calls
 func hubSpot(calls int, in time.Duration) api {
 	return api{
 		API: API{
-			Name: "HubSpot", Hosts: []string{"api.hubapi.com", "api.hubspot.com"},
+			Name: "HubSpot", Call: "apis.HubSpot(100, 10*time.Second)", Hosts: []string{"api.hubapi.com", "api.hubspot.com"},
 			Says:   "100 to 190 in 10 s for an app and an account; searches 5 a second; a day's calls",
 			Source: "https://developers.hubspot.com/docs/api/usage-details", Checked: day(2026, time.November, 28),
 		},
@@ -112,14 +112,16 @@ func zendesk(perMinute int) api {
 	const ticket = "/api/v2/tickets/{}"
 	return api{
 		API: API{
-			Name: "Zendesk", Hosts: []string{"zendesk.com"},
-			Says:   "200 to 2500 a minute by the plan; incremental exports 10 a minute; 30 updates of a ticket in 10 minutes",
+			Name: "Zendesk", Call: "apis.Zendesk(400)", Hosts: []string{"zendesk.com"},
+			Says: "200 to 2500 a minute by the plan; incremental exports 10 a minute; 100 updates of tickets, " +
+				"of one 30 in 10 minutes",
 			Source: "https://developer.zendesk.com/api-reference/introduction/rate-limits/", Checked: day(2026, time.November, 28),
 		},
 		perHost: true, given: []number{{"perMinute", float64(perMinute)}}, longest: 11 * time.Minute,
 		limits: []limit{
 			{name: "updates of a ticket", n: 30, per: 10 * time.Minute, methods: "PUT", paths: []string{ticket},
 				each: func(r *http.Request) string { return strings.TrimSuffix(in(ticket)(r), ".json") }},
+			{name: "updates of tickets", n: 100, per: time.Minute, methods: "PUT", paths: []string{ticket}},
 			{name: "incremental-exports", n: 10, per: time.Minute, paths: []string{"/api/v2/incremental/**"}},
 			{n: float64(perMinute), per: time.Minute},
 		},
@@ -133,7 +135,7 @@ func Okta(perMinute, concurrent int) outbound.Option { return okta(perMinute, co
 func okta(perMinute, concurrent int) api {
 	return api{
 		API: API{
-			Name: "Okta", Hosts: []string{"okta.com", "oktapreview.com", "okta-emea.com"},
+			Name: "Okta", Call: "apis.Okta(600, 75)", Hosts: []string{"okta.com", "oktapreview.com", "okta-emea.com"},
 			Says:    "a minute's requests by endpoint; 15 to 75 in flight",
 			Source:  "https://developer.okta.com/docs/reference/rate-limits/",
 			Checked: day(2026, time.November, 28),
@@ -158,7 +160,7 @@ func Twilio(concurrent int) outbound.Option { return twilio(concurrent).option()
 func twilio(concurrent int) api {
 	return api{
 		API: API{
-			Name: "Twilio", Hosts: []string{"twilio.com"}, Says: "an account's requests in flight",
+			Name: "Twilio", Call: "apis.Twilio(10)", Hosts: []string{"twilio.com"}, Says: "an account's requests in flight",
 			Source:  "https://help.twilio.com/articles/223180028",
 			Checked: day(2026, time.November, 28),
 		},
@@ -177,7 +179,7 @@ func Salesforce(perDay, longCalls int) outbound.Option { return salesforce(perDa
 func salesforce(perDay, longCalls int) api {
 	return api{
 		API: API{
-			Name: "Salesforce", Hosts: []string{"salesforce.com", "force.com"},
+			Name: "Salesforce", Call: "apis.Salesforce(100000, 25)", Hosts: []string{"salesforce.com", "force.com"},
 			Says: "an organization's calls in 24 hours; 5 or 25 that take over 20 s in flight",
 			Source: "https://developer.salesforce.com/docs/atlas.en-us.salesforce_app_limits_cheatsheet.meta/" +
 				"salesforce_app_limits_cheatsheet/salesforce_app_limits_platform_api.htm",
@@ -199,7 +201,7 @@ func Google(perMinute int) outbound.Option { return google(perMinute).option() }
 func google(perMinute int) api {
 	return api{
 		API: API{
-			Name: "Google", Hosts: []string{"googleapis.com"},
+			Name: "Google", Call: "apis.Google(600)", Hosts: []string{"googleapis.com"},
 			Says:   "a user's requests a minute to an API (Sheets: 60, Drive: 12,000), and more that the console shows",
 			Source: "https://docs.cloud.google.com/docs/quotas/overview", Checked: day(2026, time.November, 28),
 		},

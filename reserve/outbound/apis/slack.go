@@ -13,7 +13,7 @@ func Slack() outbound.Option { return slack.option() }
 
 var slack = api{
 	API: API{
-		Name: "Slack", Hosts: []string{"slack.com"},
+		Name: "Slack", Call: "apis.Slack()", Hosts: []string{"slack.com"},
 		Says: "a method's tier: 1, 20, 50 or 100 a minute; a message a second to a channel or webhook; " +
 			"methods that are not known here: 20",
 		Source: "https://docs.slack.dev/apis/web-api/rate-limits", Checked: day(2026, time.November, 28),
