@@ -131,3 +131,30 @@ func TestAnotherLimitsTime(t *testing.T) {
 		require.Equal(t, []time.Duration{0, 90 * time.Second}, times)
 	})
 }
+
+// An SDK that retries a call which pace gave up does not reach the server within its stop.
+func TestRetriesOfAnSDK(t *testing.T) {
+	for name, opts := range map[string][]Option{
+		"the refusal is the answer": nil,
+		"after retries":             {WithRetries(2)},
+		"beyond the longest stop":   {WithRetries(2), WithMaxRetryAfter(20 * time.Second)},
+		"no time to wait":           {WithMaxWait(time.Second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var times []time.Duration
+				begin := time.Now()
+				client := &http.Client{Transport: reserve.Must(New(tripper(func(*http.Request) (*http.Response, error) {
+					times = append(times, time.Since(begin))
+					return says(429, "", "Retry-After", "30"), nil
+				}), nil, opts...))}
+				for range 20 { // the SDK's
+					get(client, "http://a/")
+				}
+				for i := 1; i < len(times); i++ {
+					require.GreaterOrEqual(t, times[i]-times[i-1], 20*time.Second)
+				}
+			})
+		})
+	}
+}
