@@ -332,8 +332,8 @@ func TestAnthropicLimits(t *testing.T) {
 			require.NoError(t, err)
 			went = append(went, time.Since(begin).Round(time.Second))
 		}
-		m := time.Minute
-		require.Equal(t, []time.Duration{0, 0, m, m, 2 * m}, went, "output binds")
+		s := time.Second
+		require.Equal(t, []time.Duration{0, 0, 30 * s, 60 * s, 90 * s}, went, "output binds")
 	})
 }
 

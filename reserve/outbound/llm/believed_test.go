@@ -213,7 +213,7 @@ func TestCallsWithoutModel(t *testing.T) {
 		{OpenAI(), "https://x/api/chat", `{"model":"llama","options":{"num_predict":50}}`, "{\"done\":false}\n{\"done\":true,\"prompt_eval_count\":10,\"eval_count\":20}\n", "llama"},
 	} {
 		transport, err := New(answer(func(*http.Request, string) *http.Response { return says(200, c.reply) }), c.provider,
-			Limits{RequestsPerMinute: 10, TokensPerMinute: 1e6})
+			Limits{RequestsPerMinute: 10, TokensPerMinute: 1e6}, WithBucket(0))
 		require.NoError(t, err)
 		_, err = post(transport, c.address, c.body)
 		require.NoError(t, err)
@@ -272,7 +272,7 @@ func TestBrokenStreams(t *testing.T) {
 		strings.Repeat("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" and\"}}\n\n", 1500)
 	for _, cancelled := range []bool{false, true} {
 		transport, err := New(answer(func(*http.Request, string) *http.Response { return says(200, text, "Content-Type: "+sse) }), Anthropic(),
-			Limits{RequestsPerMinute: 10, OutputTokensPerMinute: 1e6})
+			Limits{RequestsPerMinute: 10, OutputTokensPerMinute: 1e6}, WithBucket(0))
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, "https://a/v1/messages", strings.NewReader(`{"model":"m","max_tokens":4000,"stream":true}`))

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
 )
 
 // A bucketServer counts in token buckets, as Anthropic says that it does: one of requests, one of input, one of output.
@@ -98,8 +101,8 @@ func TestBuckets(t *testing.T) {
 		least float64
 		opts  []Option
 	}{
-		{"windows", time.Minute, 0, nil},
-		{"a minute's worth", time.Minute, 95, []Option{WithBucket(time.Minute)}},
+		{"windows", time.Minute, 0, []Option{WithBucket(0)}},
+		{"a minute's worth, as nothing is said", time.Minute, 95, nil},
 		{"ten seconds' worth", 10 * time.Second, 95, []Option{WithBucket(10 * time.Second)}},
 	} {
 		server := func() *bucketServer {
@@ -130,4 +133,27 @@ func TestBuckets(t *testing.T) {
 			require.Zero(t, s.refused)
 		})
 	}
+}
+
+// 76 calls at Anthropic's bucket of 60 a minute: 60 go at once, and one a second follows. A window would take a minute.
+func TestAnthropicIsABucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := reserve.Must(pace.NewTokenBucket(1, 60))
+		refused := 0
+		transport := reserve.Must(New(answer(func(*http.Request, string) *http.Response {
+			if !server.TryAcquire(1) {
+				refused++
+				return says(429, "{}")
+			}
+			return says(200, `{"usage":{"input_tokens":10,"output_tokens":1}}`)
+		}), Anthropic(), Limits{RequestsPerMinute: 60}))
+		begin := time.Now()
+		var all sync.WaitGroup
+		for range 76 {
+			all.Go(func() { _, _ = post(transport, "https://a/v1/messages", `{"model":"m","max_tokens":5}`) })
+		}
+		all.Wait()
+		require.Zero(t, refused)
+		require.InDelta(t, 16.5, time.Since(begin).Seconds(), 1)
+	})
 }

@@ -175,11 +175,11 @@ func situations() []situation {
 		},
 		{
 			"Anthropic's cache", &backend{tpm: 50_000, counts: fresh, replies: claude, takes: second},
-			cached, Anthropic(), Limits{InputTokensPerMinute: 50_000}, nil, 0, 0.001, 32,
+			cached, Anthropic(), Limits{InputTokensPerMinute: 50_000}, []Option{WithBucket(0)}, 0, 0.001, 32,
 		},
 		{
 			"cache reads that count", &backend{tpm: 1_000_000, replies: claude, takes: second},
-			crowd{n: 300, size: cached.size, ask: cached.ask}, Anthropic(), Limits{InputTokensPerMinute: 1_000_000}, []Option{CacheReadsCount()}, 0, 0.001, 1.1,
+			crowd{n: 300, size: cached.size, ask: cached.ask}, Anthropic(), Limits{InputTokensPerMinute: 1_000_000}, []Option{CacheReadsCount(), WithBucket(0)}, 0, 0.001, 1.1,
 		},
 		{
 			"embeddings of 1 to 100 texts", &backend{tpm: 100_000, replies: func(s sizes) string {
@@ -188,9 +188,9 @@ func situations() []situation {
 			crowd{n: 300, size: between(sizes{in: 20}, sizes{in: 2000}), address: "https://a/v1/embeddings", ask: func(_ int, s sizes) string { return `{"model":"m","input":["` + prompted(s.in) + `"]}` }},
 			OpenAI(), Limits{RequestsPerMinute: 1e6, TokensPerMinute: 100_000}, nil, 0, 0.001, 1.1,
 		},
-		{"a PDF in each fifth call", &backend{tpm: 450_000, replies: claude}, filesOf(5), Anthropic(), Limits{InputTokensPerMinute: 450_000}, nil, 0, 0.03, 1.3},
-		{"a PDF in each second call", &backend{tpm: 450_000, replies: claude}, filesOf(2), Anthropic(), Limits{InputTokensPerMinute: 450_000}, nil, 0, 0.03, 1.3},
-		{"a PDF in each call", &backend{tpm: 450_000, replies: claude}, filesOf(1), Anthropic(), Limits{InputTokensPerMinute: 450_000}, nil, 0, 0.03, 1.3},
+		{"a PDF in each fifth call", &backend{tpm: 450_000, replies: claude}, filesOf(5), Anthropic(), Limits{InputTokensPerMinute: 450_000}, []Option{WithBucket(0)}, 0, 0.03, 1.3},
+		{"a PDF in each second call", &backend{tpm: 450_000, replies: claude}, filesOf(2), Anthropic(), Limits{InputTokensPerMinute: 450_000}, []Option{WithBucket(0)}, 0, 0.03, 1.3},
+		{"a PDF in each call", &backend{tpm: 450_000, replies: claude}, filesOf(1), Anthropic(), Limits{InputTokensPerMinute: 450_000}, []Option{WithBucket(0)}, 0, 0.03, 1.3},
 		{"Gemini, nothing given", &backend{rpm: 15, says: soon, takes: second}, gemini, Gemini(), Limits{}, nil, 1, 0.46, 1.1},
 		{"Gemini, given", &backend{rpm: 15, says: soon, takes: second}, gemini, Gemini(), Limits{RequestsPerMinute: 15}, nil, 0, 0.001, 1.1},
 		{
@@ -225,7 +225,7 @@ func situations() []situation {
 		{
 			"Anthropic's 529 for a minute", &backend{tpm: 450_000, replies: claude, takes: second, refuses: down(30*second, 90*second, 529)},
 			crowd{n: 300, every: 400 * time.Millisecond, size: small.size, address: "https://a/v1/messages"},
-			Anthropic(), Limits{InputTokensPerMinute: 450_000}, nil, 6, 0.08, 0,
+			Anthropic(), Limits{InputTokensPerMinute: 450_000}, []Option{WithBucket(0)}, 6, 0.08, 0,
 		},
 		{
 			"half of the streams left after 2 s", &backend{tpm: 400_000, holds: true, takes: 10 * second, streams: true},

@@ -82,11 +82,11 @@ func WithRequestWindow(d time.Duration) Option {
 // WithBucket takes limits a minute for token buckets. A bucket starts full, refills all the time, and holds what
 // refills in capacity less the margin. At 1,000,000 tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at
 // once and 16,667 more each second, up to twice the limit in the first minute; with 10 s 162,500 go at once. A capacity
-// longer than the provider's gets calls refused after idle times. Limits a day remain windows. Default: windows, which
-// fit both kinds of provider: a real trace took 9.2 minutes, with a bucket 8.1.
+// longer than the provider's gets calls refused after idle times. Limits a day remain windows. 0: windows, which fit
+// both kinds of provider: a real trace took 9.2 minutes, with a bucket 8.1. Default: 0; for [Anthropic] a minute.
 func WithBucket(capacity time.Duration) Option {
-	ok := capacity >= time.Second && capacity <= time.Hour
-	return checked(ok, "WithBucket", capacity, "from a second to an hour", func(s *settings) { s.bucket = capacity })
+	ok := capacity == 0 || capacity >= time.Second && capacity <= time.Hour
+	return checked(ok, "WithBucket", capacity, "0, or from a second to an hour", func(s *settings) { s.bucket = capacity })
 }
 
 // WithSettling says whether the provider gives back what it held for a call beyond its use. If not, a call is charged

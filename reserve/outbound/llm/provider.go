@@ -18,6 +18,7 @@ type preset struct {
 	tells  []kind
 	// 0: a minute.
 	window time.Duration
+	bucket time.Duration // see WithBucket
 	// refusesLarge: a call above a limit is refused whenever it comes.
 	refusesLarge bool
 	refusal      string // its body, as a format for the message
@@ -51,13 +52,14 @@ var azure = preset{
 
 // Anthropic is Anthropic's Messages API, which limits requests, input tokens and output tokens. Input read from a cache
 // is not charged ([CacheReadsCount]), input written to it is. A call holds max_tokens of output, and is settled when it
-// ends. The quota is that of the x-api-key or Authorization header and the model. [WithBucket](time.Minute) uses what
-// Anthropic's token buckets refill. Claude on Vertex AI and Bedrock is paced by the model in the address.
+// ends. The quota is that of the x-api-key or Authorization header and the model. Limits are token buckets, as Anthropic
+// documents: [WithBucket](0) makes windows of them. Claude on Vertex AI and Bedrock is paced by the model in the
+// address.
 func Anthropic() Provider { return Provider{&anthropic} }
 
 var anthropic = preset{
 	name: "Anthropic", credential: byHeaders("X-Api-Key", "Authorization"),
-	settles: true, tells: []kind{requests, inputTokens, outputTokens},
+	settles: true, bucket: time.Minute, tells: []kind{requests, inputTokens, outputTokens},
 	refusal: `{"type":"error","error":{"type":"rate_limit_error","message":%s}}`,
 }
 

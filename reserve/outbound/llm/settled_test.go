@@ -73,7 +73,7 @@ func TestWithUsage(t *testing.T) {
 
 // Input that is read from a cache counts where the user says so.
 func TestCacheReadsCount(t *testing.T) {
-	for n, opts := range [][]Option{nil, {CacheReadsCount()}} {
+	for n, opts := range [][]Option{{WithBucket(0)}, {WithBucket(0), CacheReadsCount()}} {
 		transport, err := New(answer(func(*http.Request, string) *http.Response {
 			return says(200, `{"usage":{"input_tokens":500,"cache_read_input_tokens":20000,"output_tokens":1}}`)
 		}), Anthropic(), Limits{InputTokensPerMinute: 1e6, RequestsPerMinute: 100, OutputTokensPerMinute: 1e6}, opts...)

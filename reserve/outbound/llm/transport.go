@@ -89,7 +89,7 @@ func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (
 	t := &Transport{preset: p.preset, given: l, base: base, ignored: new(ignored)}
 	t.settings = settings{
 		limits: map[string]Limits{}, clock: clockwork.NewRealClock(), margin: 250 * time.Millisecond, maxKeys: 1024,
-		window: p.window, settles: p.settles, unlimited: queue.Unlimited(nil),
+		window: p.window, bucket: p.bucket, settles: p.settles, unlimited: queue.Unlimited(nil),
 		key: func(_ *http.Request, key Key) Key { return key },
 	}
 	t.table.accounts, t.table.others, t.awaited.calls = accounts{}, accounts{}, map[string]*waitingCall{}

@@ -302,7 +302,7 @@ func TestAnswerRefusals(t *testing.T) {
 		body     string
 	}{
 		{OpenAI(), `{"error":{"message":"pace: a wait of 1m0.25s for limit \"requests\" is longer than the longest allowed, 0s","type":"requests","param":null,"code":"rate_limit_exceeded"}}`},
-		{Anthropic(), `{"type":"error","error":{"type":"rate_limit_error","message":"pace: a wait of 1m0.25s for limit \"requests\" is longer than the longest allowed, 0s"}}`},
+		{Anthropic(), `{"type":"error","error":{"type":"rate_limit_error","message":"pace: a wait of 250ms for limit \"requests\" is longer than the longest allowed, 0s"}}`},
 		{Gemini(), `{"error":{"code":429,"message":"pace: a wait of 1m0.25s for limit \"requests\" is longer than the longest allowed, 0s","status":"RESOURCE_EXHAUSTED"}}`},
 		{Bedrock(), `{"message":"pace: a wait of 1m0.25s for limit \"requests\" is longer than the longest allowed, 0s"}`},
 	} {
@@ -476,7 +476,7 @@ func TestBadSettings(t *testing.T) {
 		"llm: WithMaxKeys is 0; want at least 1":                              func() error { _, err := New(nil, OpenAI(), Limits{}, WithMaxKeys(0)); return err },
 		"llm: WithRequestWindow is 0s; want more than 0 and at most a minute": func() error { _, err := New(nil, OpenAI(), Limits{}, WithRequestWindow(0)); return err },
 		"llm: WithKey is <nil>; want a function":                              func() error { _, err := New(nil, OpenAI(), Limits{}, WithKey(nil)); return err },
-		"llm: WithBucket is 0s; want from a second to an hour":                func() error { _, err := New(nil, OpenAI(), Limits{}, WithBucket(0)); return err },
+		"llm: WithBucket is 1ns; want 0, or from a second to an hour":         func() error { _, err := New(nil, OpenAI(), Limits{}, WithBucket(1)); return err },
 		"llm: WithEstimate is <nil>; want a function":                         func() error { _, err := New(nil, OpenAI(), Limits{}, WithEstimate(nil)); return err },
 		"llm: WithClock is <nil>; want a clock":                               func() error { _, err := New(nil, OpenAI(), Limits{}, WithClock(nil)); return err },
 	} {
