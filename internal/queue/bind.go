@@ -78,18 +78,21 @@ func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 // bind reserves for a place, or fills its hold. An error or a panic ends the place.
 func (q *Queue) bind(t *task) {
 	p := t.bind
-	ctx := context.Context((*placeContext)(p))
-	begin := int64(0)
-	if q.blocks {
-		stopped, stop := context.WithCancel(ctx)
-		defer stop()
-		ctx, begin = stopped, q.clock.Now()
-		q.mu.Lock()
-		p.stop = stop
-		q.mu.Unlock()
+	if !q.blocks {
+		h, err := q.attempt((*placeContext)(p), p, t)
+		if back := q.bindTo(p, h, err, 0); back != nil {
+			back.cancel()
+		}
+		return
 	}
+	ctx, stop := context.WithCancel((*placeContext)(p))
+	defer stop()
+	begin := q.clock.Now()
+	q.mu.Lock()
+	p.stop = stop
+	q.mu.Unlock()
 	back, err := q.attempt(ctx, p, t)
-	defer func() {
+	defer func() { // also where the user's clock panics
 		if back != nil {
 			back.cancel()
 		}

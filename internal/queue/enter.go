@@ -14,7 +14,9 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) (err
 	if err := q.prepare(ctx, p); err != nil {
 		return err
 	}
-	q.poll()
+	if q.blocks {
+		q.refresh()
+	}
 	look, err := q.join(p, maxWait)
 	if err != nil {
 		return err
@@ -42,14 +44,16 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) (err
 
 // join puts a place into the order, and reports whether there is something to do.
 func (q *Queue) join(p *Place, maxWait time.Duration) (look bool, err error) {
-	q.lock()
+	now := q.lock()
 	defer q.mu.Unlock()
+	h := q.bound
+	due := h != nil && h.place.sleepers == 0 && h.delay() <= 0 // the timer may be late
 	if err := q.push(p, maxWait); err != nil {
 		return false, err
 	}
 	q.waiting.Add(1)
-	hopeless, _ := q.hopeless(p.begin)
-	return hopeless != nil || q.order.first() == p, nil
+	hopeless, _ := q.hopeless(now)
+	return due || hopeless != nil || q.order.first() == p, nil
 }
 
 // Refusal returns the error that Enter would return. It takes nothing.
@@ -152,14 +156,15 @@ func (q *Queue) takeOut(p *Place, why error) (*hold, error) {
 // tooLate returns the error of a place whose forecast is too late, or why it is over, or nil. Again: another is being
 // bound, so the forecast may be wrong.
 func (q *Queue) tooLate(p *Place, maxWait time.Duration) (again bool, err error) {
+	if done, err := p.decided(); done {
+		return false, err
+	}
 	now := q.lock()
 	defer q.mu.Unlock()
 	var wait time.Duration
 	switch {
 	case p.state >= granted:
 		return false, p.failure()
-	case p.latest == never:
-		return false, nil
 	case p.state == bound:
 		if wait = p.hold.delay(); wait == unknown {
 			wait = 1
@@ -173,6 +178,16 @@ func (q *Queue) tooLate(p *Place, maxWait time.Duration) (again bool, err error)
 	q.lapses(p)
 	q.arm(now)
 	return false, nil
+}
+
+// decided reports whether a place is over, or has no deadline, and why it is over.
+func (p *Place) decided() (yes bool, err error) {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	if p.state >= granted {
+		return true, p.failure()
+	}
+	return p.latest == never, nil
 }
 
 func (p *Place) late(now int64, wait time.Duration) error {
