@@ -117,6 +117,9 @@ func WithStored(permits float64) Option {
 
 // PayUpfront makes a request wait for its own permits, as in a classic token bucket (pace.NewTokenBucket). By default
 // the next request waits for them. At 1/s with nothing stored, Reserve(8) is ready after 8 s instead of now.
+//
+// A capacity that is a time, pace.WithBurst's or a warm-up's, then holds at least one permit: at 20 a minute a permit can
+// be taken without a wait after 3 s, and of a cold limiter that warms up after an idle time.
 func PayUpfront() Option {
 	return NewOption("PayUpfront", func(s *paying) error {
 		s.upfront = true
@@ -183,7 +186,9 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 		Recheck: v.Recheck, StallIsPause: v.StallIsPause, Errors: refusals{general.name}, Name: general.name,
 	}
 	if v.Curve != nil {
-		t.Curve = v.Curve(permitsPerSecond)
+		if t.Curve = v.Curve(permitsPerSecond); pay.upfront {
+			t.Curve = t.Curve.Upfront()
+		}
 	}
 	return (*Policy)(engine.NewPolicy(t)), nil
 }

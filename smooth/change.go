@@ -60,22 +60,35 @@ func (l *Ledger) change(now int64, curve *Curve, scale float64) {
 	if l.curve, l.span = curve, curve.span(); l.waits && float64(l.span) < before-1-scale {
 		h.shrink(l.span)
 	}
+	h.outlasts = math.MaxUint64
+	if l.waits && l.upfront { // their times stay
+		h.outlasts = h.queue.first().number
+		l.empty = addSaturating(l.empty, curve.Ahead()-roundUp(float64(old.Ahead())*scale))
+	}
 	if old.unlimited() { // debt is still paid; what was sold for nothing, or before, does not come back
 		if l.stored = 0; curve.Free() {
 			l.stored = curve.Capacity
 		}
 		l.empty = max(l.empty, l.origin(now))
 		l.fill(l.origin(now))
-		h.headrooms.push(headroom{h.number, 0})
+		h.headrooms.push(headroom[int64]{h.number, 0})
+		if curve.Free() {
+			h.rooms.push(headroom[float64]{h.number, 0})
+		}
 	}
 	l.rescheduled(now)
 }
 
 func (h *history) reprice(curve *Curve, scale float64) {
+	for number, amount := range h.huge {
+		if scale != 1 {
+			h.huge[number] = roundDown(float64(amount) * scale)
+		}
+	}
 	scale *= h.price.scale
 	if !(scale > 1e-100 && scale < 1e100) { // SetRate up, Retime down, again and again
 		scale = 1
-		h.headrooms.push(headroom{h.number, 0})
+		h.headrooms.push(headroom[int64]{h.number, 0})
 	}
 	h.price = &price{curve, scale}
 }
@@ -103,7 +116,7 @@ func (l *Ledger) stretch(now int64, scale float64) {
 		l.early = 0
 	}
 	for i := range h.headrooms {
-		h.headrooms[i].time = max(0, roundDown(float64(h.headrooms[i].time)*scale))
+		h.headrooms[i].room = max(0, roundDown(float64(h.headrooms[i].room)*scale))
 	}
 }
 

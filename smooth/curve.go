@@ -43,6 +43,27 @@ func (c *Curve) Price(stored, wanted float64) (taken, cost float64) {
 	return taken, cost
 }
 
+// Upfront returns the curve for requests that wait for their own permits: its capacity, if it is a time's, is at least
+// one permit. Otherwise none could be granted without a wait.
+func (c *Curve) Upfront() *Curve {
+	up := *c
+	if c.Free() && !c.Fixed && !c.unlimited() {
+		up.Capacity = max(1, c.Capacity)
+	}
+	up.AtRate = func(permitsPerSecond float64) *Curve { return c.AtRate(permitsPerSecond).Upfront() }
+	return &up
+}
+
+// Ahead is what a request that pays upfront need not wait for, where stored permits lie beside the bucket and have a
+// price: a permit of the coldest limiter. (Of other limiters, the bucket holds that.)
+func (c *Curve) Ahead() int64 {
+	if c.Free() || c.unlimited() {
+		return 0
+	}
+	_, cost := c.Price(c.Capacity, 1)
+	return roundUp(cost)
+}
+
 func (c *Curve) unlimited() bool { return c.Interval == 0 }
 
 // span is 0 if permits lie beside the bucket: those with a price, or with 146 years to fill.

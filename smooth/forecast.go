@@ -45,13 +45,17 @@ func (l *Ledger) TakeUpTo(now int64, n int) int {
 	if l.advance(now); l.waits || l.origin(now) > now {
 		return 0
 	}
+	ahead := int64(0)
+	if l.upfront {
+		ahead = l.curve.Ahead()
+	}
 	taken := sort.Search(max(0, n), func(before int) bool {
 		permits := float64(before)
 		if l.upfront {
 			permits++
 		}
 		_, amount, _ := l.price(permits)
-		return l.level(now) < amount
+		return l.level(now)+ahead < amount
 	})
 	if taken > 0 && l.Take(now, taken) {
 		return taken

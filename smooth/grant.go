@@ -17,7 +17,20 @@ func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ready
 	slot = Slot{Permits: permits, price: h.price, stored: l.stored}
 	slot.Number = l.sell(now, amount, 0, ready > now)
 	l.stored, l.early = l.stored-taken, early
+	if amount > huge || ready-now > huge {
+		h.keep(slot.Number, amount)
+	}
 	return slot, ready, true
+}
+
+// huge is 36 years.
+const huge = 1 << 60
+
+func (h *history) keep(number uint64, amount int64) {
+	if h.huge == nil {
+		h.huge = map[uint64]int64{}
+	}
+	h.huge[number] = amount
 }
 
 // Take takes permits (at least 1) that are ready now, or nothing.
@@ -31,13 +44,16 @@ func (l *Ledger) Take(now int64, permits int) bool {
 	taken, amount, early := l.price(float64(permits))
 	room := l.empty
 	if l.upfront {
-		room += amount // price keeps it from overflowing
+		room += amount - l.curve.Ahead() // price keeps it from overflowing
 	}
 	if now < room {
 		return false
 	}
-	if l.history != nil {
+	if h := l.history; h != nil {
 		l.low = min(l.low, max(0, l.span-(now-l.empty)))
+		if l.stored > 0 {
+			h.room = min(h.room, l.room())
+		}
 	}
 	l.empty += amount
 	l.stored, l.early = l.stored-taken, early
@@ -54,6 +70,13 @@ func (l *Ledger) Charge(now int64, permits int) {
 		l.sell(now, amount, 1, l.waits)
 	}
 	l.stored, l.early = l.stored-taken, early
+}
+
+// Drain takes what a request that pays upfront need not wait for, where stored permits have a price.
+func (l *Ledger) Drain(now int64) {
+	if l.advance(now); l.upfront {
+		l.empty = max(l.empty, addSaturating(l.origin(now), l.curve.Ahead()))
+	}
 }
 
 // price returns permits' cost now: stored permits, an amount, and the ledger's next early.
@@ -73,7 +96,7 @@ func (l *Ledger) price(permits float64) (taken float64, amount int64, early floa
 // sell takes an amount out of the bucket, now or later, and returns the request's number.
 func (l *Ledger) sell(now, amount int64, charge uint64, wait bool) (number uint64) {
 	h := l.history
-	if !l.waits {
+	if l.noteStore(); !l.waits {
 		l.note(now)
 	}
 	h.number = (h.number+2)&^1 | charge

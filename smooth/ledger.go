@@ -18,14 +18,18 @@ type Ledger struct {
 // history has the waiting requests, and the worth of refunds of granted ones.
 type history struct {
 	queue     queue
-	headrooms headrooms
-	number    uint64  // of the newest request. Those of charges are odd
-	price     *price  // that requests are sold at
-	moved     int64   // when waiting requests last got earlier times; none is granted before
-	until     int64   // the end of the latest pause
-	retimed   bool    // Retime was called: from then on, each change of the rate keeps permits
-	shrunk    uint64  // the newest request that waited when the bucket last became smaller, in permits
-	least     float64 // how small it became while those waited: at the beginning's scale
+	headrooms headrooms[int64]
+	rooms     headrooms[float64] // of the store beside the bucket
+	room      float64            // its smallest since the last of these
+	huge      map[uint64]int64   // amounts by number, of which a float64 or the end of time has cut something off
+	number    uint64             // of the newest request. Those of charges are odd
+	price     *price             // that requests are sold at
+	moved     int64              // when waiting requests last got earlier times; none is granted before
+	until     int64              // the end of the latest pause
+	retimed   bool               // Retime was called: from then on, each change of the rate keeps permits
+	outlasts  uint64             // the first request that waited at the latest change; the largest: none
+	shrunk    uint64             // the newest request that waited when the bucket last became smaller, in permits
+	least     float64            // how small it became while those waited: at the beginning's scale
 }
 
 // A price is what a request was sold at. It is immutable.
@@ -54,7 +58,7 @@ func New(curve *Curve, now int64, stored float64, upfront bool) *Ledger {
 
 func (l *Ledger) record() *history {
 	if l.history == nil {
-		l.history = &history{price: &price{l.curve, 1}, moved: math.MinInt64, until: math.MinInt64}
+		l.history = &history{price: &price{l.curve, 1}, moved: math.MinInt64, until: math.MinInt64, room: 1, outlasts: math.MaxUint64}
 	}
 	return l.history
 }
@@ -133,7 +137,7 @@ func (l *Ledger) owed() int64 {
 // promise returns when a request is granted. (No sum of amounts ends after the end of time: see price.)
 func (l *Ledger) promise(before, own int64) int64 {
 	if l.upfront {
-		before += own
+		before += own - l.curve.Ahead()
 	}
 	return l.origin(l.empty + before)
 }
@@ -141,7 +145,7 @@ func (l *Ledger) promise(before, own int64) int64 {
 // limit is what the bucket may hold: its span, or upfront the first request's need.
 func (l *Ledger) limit() int64 {
 	if l.upfront && l.waits {
-		return max(l.span, l.history.queue.first().amount)
+		return max(l.span, l.history.queue.first().amount-l.curve.Ahead())
 	}
 	return l.span
 }
@@ -152,6 +156,18 @@ func (l *Ledger) note(now int64) {
 	if l.waits {
 		after = h.queue.first().number - 1
 	}
-	h.headrooms.push(headroom{after, min(l.low, max(0, addSaturating(l.limit(), -l.level(now))))})
+	h.headrooms.push(headroom[int64]{after, min(l.low, max(0, addSaturating(l.limit(), -l.level(now))))})
 	l.low = math.MaxInt64
 }
+
+// noteStore notes how much more the store beside the bucket could hold.
+func (l *Ledger) noteStore() {
+	if l.span == 0 && l.curve.Capacity > 0 {
+		h := l.history
+		h.rooms.push(headroom[float64]{h.number, min(h.room, l.room())})
+		h.room = 1
+	}
+}
+
+// room is the empty part of the store beside the bucket.
+func (l *Ledger) room() float64 { return 1 - l.stored/l.curve.Capacity }

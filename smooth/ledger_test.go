@@ -326,7 +326,7 @@ func TestQueueIsBounded(t *testing.T) {
 }
 
 // least is the most that a request may get back.
-func least(s headrooms, number uint64) int64 {
+func least(s headrooms[int64], number uint64) int64 {
 	s = slices.Clone(s)
 	return s.refund(number, math.MaxInt64)
 }
@@ -335,11 +335,11 @@ func least(s headrooms, number uint64) int64 {
 func TestHeadrooms(t *testing.T) {
 	for seed := range uint64(5) {
 		random := rand.New(rand.NewPCG(3, seed))
-		var s headrooms
+		var s headrooms[int64]
 		var all []int64 // right before the grant of number i+1
 		for number := range uint64(300) {
 			time := random.Int64N(100)
-			s.push(headroom{number, time})
+			s.push(headroom[int64]{number, time})
 			all = append(all, time)
 			of := uint64(random.IntN(len(all) + 1))
 			back := s.refund(of, random.Int64N(10))
@@ -351,16 +351,16 @@ func TestHeadrooms(t *testing.T) {
 			}
 		}
 	}
-	s := headrooms{{7, 3}}
-	s.push(headroom{5, 4})
-	require.Equal(t, headrooms{{7, 3}}, s, "a smaller one that bounds more requests is enough")
+	s := headrooms[int64]{{7, 3}}
+	s.push(headroom[int64]{5, 4})
+	require.Equal(t, headrooms[int64]{{7, 3}}, s, "a smaller one that bounds more requests is enough")
 }
 
 // Too many headrooms: what is merged says less than before, never more.
 func TestHeadroomsAreBounded(t *testing.T) {
-	var s headrooms
+	var s headrooms[int64]
 	for number := uint64(1); number <= 10*maxHeadrooms; number++ {
-		s.push(headroom{number - 1, int64(number)})
+		s.push(headroom[int64]{number - 1, int64(number)})
 		require.LessOrEqual(t, len(s), maxHeadrooms)
 	}
 	for number := range uint64(10 * maxHeadrooms) {
@@ -374,7 +374,8 @@ func TestTimesSaturate(t *testing.T) {
 		require.Equal(t, int64(math.MaxInt64), roundUp(x))
 	}
 	for _, x := range []float64{math.MaxInt64, 1e300, math.Inf(1)} {
-		require.Equal(t, int64(1<<62), roundDown(x))
+		require.Equal(t, int64(math.MaxInt64), roundDown(x))
+		require.Equal(t, int64(-math.MaxInt64), roundUp(-x))
 	}
 	require.Equal(t, int64(3), roundUp(3+epsilon/2))
 	require.Equal(t, int64(3), roundDown(3-epsilon/2))

@@ -5,52 +5,62 @@ import "math"
 // Return takes back all permits of a slot but the first kept ones (fewer than it has).
 //
 // If the request waits, those behind it are granted earlier. If it was granted, as much comes back as the bucket would
-// still hold without it. Stored permits with a price return to the store as far as they fit.
+// still hold without it, and so do stored permits with a price.
 func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.advance(now)
 	l.note(now)
+	l.noteStore()
 	h := l.history
 	sold := slot.price
 	scale := h.price.scale / sold.scale
 	used, part := sold.curve.Price(slot.stored, float64(kept))
 	taken, cost := sold.curve.Price(slot.stored, float64(slot.Permits))
-	if i, known := h.queue.index(slot.Number); known && i >= h.queue.granted {
-		l.shorten(i, (cost-part)*scale+l.early, kept == 0)
-	} else {
-		if l.upfront { // it held no more than fitted into the bucket
-			cost = min(cost, float64(sold.curve.span()))
-			if slot.Number <= h.shrunk {
-				cost = min(cost, h.least*sold.scale)
-			}
+	i, known := h.queue.index(slot.Number)
+	waits := known && i >= h.queue.granted
+	if !waits && l.upfront { // it held no more than fitted into the bucket
+		ahead := float64(sold.curve.Ahead())
+		if slot.Number >= h.outlasts {
+			ahead = float64(l.curve.Ahead()) / scale
 		}
-		l.repay(slot.Number, (cost-part)*scale+l.early)
+		cost = min(cost, float64(sold.curve.span())+ahead)
+		if slot.Number <= h.shrunk {
+			cost = min(cost, h.least*sold.scale)
+		}
 	}
-	if permits := scaleStore(taken-used, sold.curve, l.curve); permits > 0 {
-		l.store(permits)
+	refund := (cost-part)*scale + l.early
+	back := max(0, roundDown(refund))
+	if amount, ok := h.huge[slot.Number]; ok && (waits || !l.upfront) {
+		back = amount - min(amount, roundUp(part*scale))
+		refund = float64(back)
+		delete(h.huge, slot.Number)
+	}
+	if waits {
+		back = l.shorten(i, back, kept == 0)
+	} else {
+		all := back
+		if back = h.headrooms.refund(slot.Number, all); back < all {
+			refund = math.Inf(1) // the rest has overflowed
+		}
+		l.empty = addSaturating(l.empty, -back)
+	}
+	l.carry(refund, back)
+	if taken > used {
+		l.store(h.rooms.refund(slot.Number, (taken-used)/sold.curve.Capacity) * l.curve.Capacity)
 	}
 	l.rescheduled(now)
 }
 
-// shorten takes a refund off a waiting request, or all of it.
-func (l *Ledger) shorten(i int, refund float64, all bool) {
+// shorten takes a refund off a waiting request, or all of it, and returns what that was.
+func (l *Ledger) shorten(i int, refund int64, all bool) int64 {
 	q := &l.history.queue
 	amount := q.entries[i].amount
 	if all {
 		q.leave(i)
 	} else {
-		amount = max(0, min(amount, roundDown(refund)))
+		amount = min(amount, refund)
 		q.add(i, -amount)
 	}
-	l.carry(refund, amount)
-}
-
-// repay gives a refund of a granted request back.
-func (l *Ledger) repay(number uint64, refund float64) {
-	all := max(0, roundDown(refund))
-	time := l.history.headrooms.refund(number, all)
-	if l.empty -= time; time == all {
-		l.carry(refund, time)
-	}
+	return amount
 }
 
 // carry keeps a refund's rest of less than a nanosecond.

@@ -8,8 +8,8 @@ const epsilon = 1e-3
 // roundUp rounds up to nanoseconds. It saturates, where Go's conversion is undefined.
 func roundUp(nanoseconds float64) int64 {
 	switch n := math.Ceil(nanoseconds - epsilon); {
-	case n <= -1<<62:
-		return -1 << 62
+	case n <= -math.MaxInt64:
+		return -math.MaxInt64
 	case n < math.MaxInt64: // false for NaN
 		return int64(n)
 	default:
@@ -17,7 +17,7 @@ func roundUp(nanoseconds float64) int64 {
 	}
 }
 
-// roundDown rounds down to nanoseconds. It saturates at 1<<62.
+// roundDown rounds down to nanoseconds. It saturates likewise.
 func roundDown(nanoseconds float64) int64 { return -roundUp(-nanoseconds) }
 
 // addSaturating returns t + d, at most the largest time, at least 146 years before the first: times must have

@@ -180,6 +180,34 @@ if at >= fence then -- no promise of before it is left
 end
 if unnoted and more == 0 then headrooms = note(headrooms, time, unnoted) end
 
+-- price returns how many of the wanted permits come out of a store that holds so many, and the cost of all.
+local function price(stored, wanted)
+  if interval == 0 then return 0, 0 end
+  local taken, cost = wanted, 0
+  if wanted > stored then
+    taken = stored
+    cost = (wanted - stored) * interval
+  end
+  if base > 0 and taken > 0 then
+    local rest, dear = taken, 0
+    local over = stored - threshold
+    if over > 0 then
+      local part = math.min(over, rest)
+      dear = part * (base + slope * (over - part * 0.5))
+      rest = rest - part
+    end
+    cost = cost + (dear + base * rest)
+  end
+  return taken, cost
+end
+
+-- What a request paid upfront need not wait for, where stored permits have a price: a permit of the coldest limiter.
+local cold = 0
+if upfront and base > 0 then
+  local _, cost = price(store, 1)
+  cold = math.ceil(cost - 0.001)
+end
+
 if more > 0 then -- refunds, a pause
   -- note_grants remembers that headroom, as of a time by which all that may have been granted was.
   local function note_grants(by)
@@ -278,6 +306,7 @@ if more > 0 then -- refunds, a pause
         note_grants(time + min(0, begin) / 1000) -- it collects since the others were granted
         debt, slot = debt - ahead, slot - whole
         fall()
+        if cold > 0 then last = min(last, at + max(0, debt - cold)) end
       elseif ahead > 0 then
         local back = 0
         if waits and bursty then back, kept = kept, 0 end
@@ -316,6 +345,7 @@ local function reply()
   return pack('<dddddd', now, time, slot, stored, debt,
     spare and (upfront or deferred >= max(peak, newer)) and min(deferred, longest) or 0)
 end
+
 local waits, before, first, within, until_first = {}, nil, permits, limit, by
 if owed <= 0 then before = reply() end
 for i = owed > 0 and 0 or 1, count do -- what is owed is the first request
@@ -326,29 +356,12 @@ for i = owed > 0 and 0 or 1, count do -- what is owed is the first request
   else permits, limit, by = unpack('<ddd', arg, 65 + 24 * i)
   end
   if now > by then limit = -1 end -- its caller will have left
-  local taken, cost = permits, 0
-  if interval == 0 then
-    taken = 0
-  else
-    if permits > stored then
-      taken = stored
-      cost = (permits - stored) * interval
-    end
-    if base > 0 and taken > 0 then
-      local rest, dear = taken, 0
-      local over = stored - threshold
-      if over > 0 then
-        local part = min(over, rest)
-        dear = part * (base + slope * (over - part * 0.5))
-        rest = rest - part
-      end
-      cost = cost + (dear + base * rest)
-    end
-  end
+  local taken, cost = price(stored, permits)
   local wait = debt
-  if upfront then wait = debt + cost end
+  if upfront then wait = debt + cost - cold end
+  if cold > 0 then wait = max(wait, last - at) end -- under other terms it might overtake others
   if wait > longest then wait = longest end
-  wait = math.ceil(wait - 0.001) -- as smooth rounds: up, but for what was rounded before
+  wait = max(0, math.ceil(wait - 0.001)) -- as smooth rounds: up, but for what was rounded before
   local headroom
   if bursty then
     headroom = store - stored - deferred

@@ -88,7 +88,11 @@ func (j *journal) tail() reserve.Ledger {
 	if err != nil {
 		panic(err) // it has been restored before
 	}
-	if j.gaps && j.terms.other == nil && j.terms.curve.Free() {
+	switch {
+	case !j.gaps || j.terms.other != nil:
+	case !j.terms.curve.Free():
+		l.(*smooth.Ledger).Drain(j.from)
+	default:
 		left := l.Level(j.from)
 		if !j.terms.upfront {
 			left += float64(j.newestGrant().amount)

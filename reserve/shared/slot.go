@@ -16,7 +16,7 @@ func (s *state) sell(t *terms, permits int, wait int64) slot {
 	taken, cost := t.curve.Price(s.stored, float64(permits))
 	due := s.debt
 	if t.upfront {
-		due += cost
+		due += cost - t.ahead
 	}
 	if wait == 0 && roundUp(due) > 0 { // what was deferred
 		sold.deferred = true
@@ -40,9 +40,9 @@ func (s *state) wait(t *terms, permits int) int64 {
 	wait := s.debt
 	if t.upfront {
 		_, cost := t.curve.Price(s.stored, float64(permits))
-		wait += cost
+		wait += cost - t.ahead
 	}
-	return toWait(wait)
+	return toWait(max(0, wait))
 }
 
 func (s *state) outlook(t *terms) outlook {
@@ -125,7 +125,7 @@ func (r refund) comeback(now *terms) comeback {
 		cost = min(cost, longest-s.begin)
 		kept, length = taken-stays, max(0, cost-paid)
 		if then.upfront {
-			ready += cost
+			ready += cost - then.ahead
 		} else {
 			begin += paid
 		}

@@ -22,6 +22,7 @@ type terms struct {
 	line     smooth.LinearPrice // the price of stored permits; zero: they are free
 	packed   []byte             // for the script: see machine.lua
 	rules    *rules
+	ahead    float64 // of a request that is paid upfront: see smooth.Curve's Ahead
 }
 
 // rules are terms as they are saved, of any process.
@@ -102,6 +103,9 @@ func newTerms(c *smooth.Curve, upfront bool, kind string) (*terms, error) {
 	}
 	if c.Free() {
 		flags += 2
+	}
+	if upfront {
+		t.ahead = float64(c.Ahead())
 	}
 	t.rules = &rules{saved: c.AppendTerms(nil, upfront), curve: c, upfront: upfront}
 	t.packed = doubles(nil, c.Interval, t.line.Base, t.line.Threshold, t.line.Slope, flags)

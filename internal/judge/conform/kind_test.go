@@ -38,6 +38,9 @@ func (k kind) String() string {
 
 func (k kind) model() *model.Limiter {
 	c := model.Config{Rate: k.rate, Capacity: model.Burst(k.burst.Seconds()), Stored: k.stored, Upfront: k.upfront, Warm: k.warm}
+	if k.upfront {
+		c.Capacity = func(rate float64) float64 { return max(1, rate*k.burst.Seconds()) }
+	}
 	if k.isFixed {
 		c.Capacity, c.KeepsPermits = model.Fixed(k.fixed), true
 	}
@@ -48,10 +51,14 @@ func (k kind) model() *model.Limiter {
 // cheaper than what it gives fresh.
 func (k kind) capacity() float64 {
 	switch {
+	case k.warm != nil && k.upfront:
+		return k.warm.ColdFactor // a cold permit's time
 	case k.warm != nil:
 		return 0
 	case k.isFixed:
 		return k.fixed
+	case k.upfront:
+		return max(1, k.rate*k.burst.Seconds())
 	}
 	return k.rate * k.burst.Seconds()
 }

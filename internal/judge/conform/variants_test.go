@@ -108,7 +108,11 @@ func Variants() []Variant {
 					})
 			}
 		}
-		add(Variant{Name: "warm-up, " + pay.name, Rate: 5, Upfront: upfront}, func(rate float64) (*reserve.Policy, error) {
+		atOnce := 0.0
+		if upfront {
+			atOnce = 3 // permits of a warm limiter cost as much as one of a cold one
+		}
+		add(Variant{Name: "warm-up, " + pay.name, Rate: 5, Capacity: atOnce, Upfront: upfront}, func(rate float64) (*reserve.Policy, error) {
 			return warmup.Policy(rate, 2*time.Second, pay.opts...)
 		})
 	}

@@ -54,7 +54,15 @@ type Limiter struct {
 	charges int
 	retimed bool
 
-	stored float64 // of a warming-up limiter: permits
+	// Of a warming-up limiter:
+	stored float64 // permits
+	rooms  []room
+}
+
+// A room is the empty part of the store at a moment.
+type room struct {
+	sold int // requests and charges until then
+	part float64
 }
 
 // A request asked for permits, or is a charge: a settlement beyond its reservation.
@@ -67,7 +75,8 @@ type request struct {
 	refunded bool // after it was granted
 
 	curve  *curve  // of a warming-up limiter: at the time of the sale,
-	stored float64 // and what was stored then
+	stored float64 // what was stored then,
+	sold   int     // and how many were sold before
 }
 
 func (r request) cost() float64 { return r.price(r.permits) }
@@ -83,6 +92,7 @@ type event struct {
 	// A change of the rate:
 	scale    float64      // a nanosecond becomes so many;
 	capacity float64      // this is what the bucket can hold from now on,
+	ahead    float64      // this is what a request need not wait for,
 	waited   map[int]bool // and these requests waited,
 	head     int          // this one first,
 	need     float64      // which cost so much
@@ -109,9 +119,18 @@ func (l *Limiter) capacity(rate float64) float64 {
 	return l.config.Capacity(rate) * interval(rate)
 }
 
+// ahead is what a request that pays upfront need not wait for, at a rate: a permit of the coldest limiter.
+func (l *Limiter) ahead(rate float64) float64 {
+	if l.config.Warm == nil || !l.config.Upfront {
+		return 0
+	}
+	c := l.config.Warm.curve(rate)
+	return c.cost(1, c.capacity)
+}
+
 func (l *Limiter) Clone() *Limiter {
 	c := *l
-	c.past, c.line = slices.Clone(l.past), slices.Clone(l.line)
+	c.past, c.line, c.rooms = slices.Clone(l.past), slices.Clone(l.line), slices.Clone(l.rooms)
 	return &c
 }
 
@@ -164,7 +183,7 @@ func (l *Limiter) letGo() (margin float64) {
 func (l *Limiter) wait() float64 {
 	level, costs := l.replay()
 	if l.config.Upfront {
-		return costs[l.line[0].id] - level
+		return costs[l.line[0].id] - l.ahead(l.rate) - level
 	}
 	return -level
 }
@@ -213,6 +232,7 @@ func (l *Limiter) sell(permits int) request {
 	r.price = func(permits int) float64 { return float64(permits) * each }
 	if l.config.Warm != nil {
 		l.config.Warm.sell(&r, l.rate, l.stored)
+		r.sold = l.lastID + l.charges
 	}
 	return r
 }
@@ -296,7 +316,7 @@ func (l *Limiter) changeRate(rate, scale float64) {
 	if l.config.Warm != nil {
 		l.restock(rate)
 	}
-	e := event{at: l.now, since: l.since, scale: scale, capacity: l.capacity(rate), waited: map[int]bool{}}
+	e := event{at: l.now, since: l.since, scale: scale, capacity: l.capacity(rate), ahead: l.ahead(rate), waited: map[int]bool{}}
 	_, costs := l.replay()
 	for i, r := range l.line {
 		if e.waited[r.id] = true; i == 0 {

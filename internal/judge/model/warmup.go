@@ -2,7 +2,7 @@ package model
 
 // A WarmUp is Guava's period, in nanoseconds, and cold factor. In time such a limiter saves nothing up. Beside that
 // it has a store of permits, which idle time fills, and which make what is sold dearer. A slot keeps the price list
-// that it was sold at. What is given back returns to the store at once, as far as it fits.
+// that it was sold at. What is given back returns to the store at once, as far as it would have fitted ever since.
 type WarmUp struct{ Period, ColdFactor float64 }
 
 // A curve is Guava's price list at one rate.
@@ -55,6 +55,7 @@ func (l *Limiter) fill(d float64) {
 
 func (l *Limiter) store(permits float64) {
 	l.stored = min(l.stored+permits, l.Full())
+	l.rooms = append(l.rooms, room{l.lastID + l.charges, 1 - l.stored/l.Full()})
 }
 
 func (l *Limiter) restock(rate float64) {
@@ -64,8 +65,18 @@ func (l *Limiter) restock(rate float64) {
 
 // restore gives back to the store what a request took, and needs no longer.
 func (l *Limiter) restore(r request, actual int) {
-	back := took(r.permits, r.stored) - took(actual, r.stored)
-	l.store(back * l.config.Warm.curve(l.rate).capacity / r.curve.capacity)
+	back := (took(r.permits, r.stored) - took(actual, r.stored)) / r.curve.capacity
+	for _, m := range l.rooms {
+		if m.sold > r.sold {
+			back = min(back, m.part)
+		}
+	}
+	for i := range l.rooms {
+		if l.rooms[i].sold > r.sold {
+			l.rooms[i].part -= back
+		}
+	}
+	l.store(back * l.Full())
 }
 
 // Full is what the store of a warming-up limiter can hold.
