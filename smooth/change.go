@@ -60,11 +60,7 @@ func (l *Ledger) change(now int64, curve *Curve, scale float64) {
 	if l.curve, l.span = curve, curve.span(); l.waits && float64(l.span) < before-1-scale {
 		h.shrink(l.span)
 	}
-	h.outlasts = math.MaxUint64
-	if l.waits && l.upfront { // their times stay
-		h.outlasts = h.queue.first().number
-		l.empty = addSaturating(l.empty, curve.Ahead()-roundUp(float64(old.Ahead())*scale))
-	}
+	h.eras = h.eras.after(h.queue.granted < len(h.queue.entries), h.number, old.Ahead(), scale)
 	if old.unlimited() { // debt is still paid; what was sold for nothing, or before, does not come back
 		if l.stored = 0; curve.Free() {
 			l.stored = curve.Capacity

@@ -12,6 +12,16 @@ func (l *Ledger) Size() (capacity float64, largest int) { return l.curve.Capacit
 // NextFree returns when a request for one permit, made now, would be ready.
 func (l *Ledger) NextFree(now int64) int64 { return l.behind(now, 0, 1) }
 
+// Promised returns when the last request that waits is granted; false: none waits.
+func (l *Ledger) Promised(now int64) (last int64, waits bool) {
+	if l.advance(now); !l.waits {
+		return 0, false
+	}
+	q := &l.history.queue
+	of := q.entries[len(q.entries)-1]
+	return l.promised(q.owed-of.amount, of.amount, of.number), true
+}
+
 // Forecast returns when the last of n requests for one permit would be ready, each made when the one before is granted.
 func (l *Ledger) Forecast(now int64, n int) int64 { return l.behind(now, float64(n-1), 1) }
 
@@ -36,7 +46,7 @@ func (l *Ledger) behind(now int64, before, permits float64) int64 {
 		_, first, _ = l.price(before)
 	}
 	_, all, _ := l.price(min(before+permits, math.MaxFloat64))
-	return max(now, l.promise(l.owed()+first, all-first))
+	return max(now, l.promised(l.owed()+first, all-first, math.MaxUint64))
 }
 
 // TakeUpTo takes as many of n permits as would be granted now one by one, and returns how many. At 1/s with 5.5 stored

@@ -11,7 +11,7 @@ func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ready
 	h := l.record()
 	l.advance(now)
 	taken, amount, early := l.price(float64(permits))
-	if ready = max(now, l.promise(l.owed(), amount)); ready > latest {
+	if ready = max(now, l.promised(l.owed(), amount, math.MaxUint64)); ready > latest {
 		return Slot{}, ready, false
 	}
 	slot = Slot{Permits: permits, price: h.price, stored: l.stored}
@@ -114,12 +114,13 @@ func (l *Ledger) advance(now int64) {
 	if l.waits {
 		h := l.history
 		for !h.queue.empty() {
-			at := max(l.promise(0, h.queue.first().amount), h.moved)
+			at := max(l.promise(0, h.queue.first().amount, h.queue.first().number), h.moved)
 			if at > now {
 				return
 			}
 			l.note(at)
 			l.empty += h.queue.pop(at)
+			h.moved = at
 		}
 		l.waits = false
 	}

@@ -27,7 +27,7 @@ type history struct {
 	moved     int64              // when waiting requests last got earlier times; none is granted before
 	until     int64              // the end of the latest pause
 	retimed   bool               // Retime was called: from then on, each change of the rate keeps permits
-	outlasts  uint64             // the first request that waited at the latest change; the largest: none
+	eras      eras               // of requests that wait since before a change
 	shrunk    uint64             // the newest request that waited when the bucket last became smaller, in permits
 	least     float64            // how small it became while those waited: at the beginning's scale
 }
@@ -58,7 +58,7 @@ func New(curve *Curve, now int64, stored float64, upfront bool) *Ledger {
 
 func (l *Ledger) record() *history {
 	if l.history == nil {
-		l.history = &history{price: &price{l.curve, 1}, moved: math.MinInt64, until: math.MinInt64, room: 1, outlasts: math.MaxUint64}
+		l.history = &history{price: &price{l.curve, 1}, moved: math.MinInt64, until: math.MinInt64, room: 1}
 	}
 	return l.history
 }
@@ -78,7 +78,7 @@ func (l *Ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	case i < q.granted:
 		return q.entries[i].amount, true
 	}
-	return l.promise(q.before(i), q.entries[i].amount), true
+	return l.promised(q.before(i), q.entries[i].amount, number), true
 }
 
 // Waits reports whether the request of that number waits.
@@ -135,17 +135,67 @@ func (l *Ledger) owed() int64 {
 }
 
 // promise returns when a request is granted. (No sum of amounts ends after the end of time: see price.)
-func (l *Ledger) promise(before, own int64) int64 {
+func (l *Ledger) promise(before, own int64, number uint64) int64 {
 	if l.upfront {
-		before += own - l.curve.Ahead()
+		before += own - l.ahead(number)
 	}
 	return l.origin(l.empty + before)
+}
+
+// promised is promise, behind requests of before a change, which it might overtake.
+func (l *Ledger) promised(before, own int64, number uint64) int64 {
+	at := l.promise(before, own, number)
+	if !l.waits || len(l.history.eras) == 0 {
+		return at
+	}
+	q := &l.history.queue
+	for _, e := range l.history.eras {
+		i, _ := q.index(e.last + 1)
+		for i--; i >= q.granted && q.entries[i].amount == left; i-- {
+		}
+		if e.last < number && i >= q.granted {
+			at = max(at, l.promise(q.before(i), q.entries[i].amount, q.entries[i].number))
+		}
+	}
+	return at
+}
+
+// ahead is what a request need not wait for, if it is paid upfront: as of its sale.
+func (l *Ledger) ahead(number uint64) int64 {
+	if h := l.history; h != nil && len(h.eras) > 0 {
+		for _, e := range h.eras {
+			if number <= e.last {
+				return e.ahead
+			}
+		}
+	}
+	return l.curve.Ahead()
+}
+
+// An era has requests that wait since before a change, up to the last, and what they need not wait for.
+type era struct {
+	last  uint64
+	ahead int64
+}
+
+type eras []era
+
+// after returns the eras after a change.
+func (e eras) after(waits bool, last uint64, ahead int64, scale float64) eras {
+	if !waits || ahead == 0 {
+		return nil
+	}
+	e = append(e, era{last, ahead})
+	for i := range e {
+		e[i].ahead = roundDown(float64(e[i].ahead) * scale)
+	}
+	return e
 }
 
 // limit is what the bucket may hold: its span, or upfront the first request's need.
 func (l *Ledger) limit() int64 {
 	if l.upfront && l.waits {
-		return max(l.span, l.history.queue.first().amount-l.curve.Ahead())
+		return max(l.span, l.history.queue.first().amount-l.ahead(l.history.queue.first().number))
 	}
 	return l.span
 }

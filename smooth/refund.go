@@ -18,11 +18,7 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	i, known := h.queue.index(slot.Number)
 	waits := known && i >= h.queue.granted
 	if !waits && l.upfront { // it held no more than fitted into the bucket
-		ahead := float64(sold.curve.Ahead())
-		if slot.Number >= h.outlasts {
-			ahead = float64(l.curve.Ahead()) / scale
-		}
-		cost = min(cost, float64(sold.curve.span())+ahead)
+		cost = min(cost, float64(sold.curve.span()+sold.curve.Ahead()))
 		if slot.Number <= h.shrunk {
 			cost = min(cost, h.least*sold.scale)
 		}

@@ -168,6 +168,18 @@ func (e *Envelope) measure() {
 
 // capacity returns the most that the store could hold in a stretch, in which a promise at some rate was the highest.
 func (e *Envelope) capacity(from, to time.Duration, highest float64) float64 {
+	if n := e.Variant.AtOnce; n > 0 {
+		slowest := 0.0
+		for _, c := range e.rates {
+			if c.at <= to {
+				slowest = max(slowest, 1/c.rate)
+			}
+		}
+		if e.inPermits {
+			return n * max(1, highest*slowest)
+		}
+		return n * slowest
+	}
 	switch burst := e.Variant.Burst.Seconds(); {
 	case burst == 0:
 		return e.Variant.Capacity

@@ -21,6 +21,7 @@ type Variant struct {
 	Rate     float64       // permits per second at the start
 	Capacity float64       // permits; of a window, how many it allows
 	Burst    time.Duration // in place of Capacity: what is saved up, as a time
+	AtOnce   float64       // permits, of a warm-up that is paid upfront
 	Per      time.Duration // of a window: its length
 	Most     int           // of a calendar: so much of a request counts when it goes, the rest is of later periods
 	Upfront  bool
@@ -110,9 +111,9 @@ func Variants() []Variant {
 		}
 		atOnce := 0.0
 		if upfront {
-			atOnce = 3 // permits of a warm limiter cost as much as one of a cold one
+			atOnce = 4 // three of a warm limiter cost what one of a cold one does, and a permit for what comes back
 		}
-		add(Variant{Name: "warm-up, " + pay.name, Rate: 5, Capacity: atOnce, Upfront: upfront}, func(rate float64) (*reserve.Policy, error) {
+		add(Variant{Name: "warm-up, " + pay.name, Rate: 5, AtOnce: atOnce, Upfront: upfront}, func(rate float64) (*reserve.Policy, error) {
 			return warmup.Policy(rate, 2*time.Second, pay.opts...)
 		})
 	}

@@ -9,7 +9,7 @@ func (l *Limiter) level() float64 {
 
 // replay returns the level, and each request's cost by number.
 func (l *Limiter) replay() (level float64, costs map[int]float64) {
-	level, at, capacity, ahead := l.start, 0.0, l.first, l.ahead(l.config.Rate)
+	level, at, capacity := l.start, 0.0, l.first
 	before := 0.0 // when the one before was granted
 	costs = map[int]float64{}
 	for _, e := range l.past {
@@ -35,10 +35,10 @@ func (l *Limiter) replay() (level float64, costs map[int]float64) {
 		holds, from := capacity, until
 		if head, since, ok := l.headAfter(i); ok && l.config.Upfront {
 			// A head that needs more than the bucket holds has a larger bucket.
-			holds, from = max(holds, costs[head.id]-ahead), since
+			holds, from = max(holds, costs[head.id]-head.ahead), since
 		}
 		if need := l.needed(i); need > 0 {
-			holds, from = max(holds, need-ahead), min(from, l.past[i].since)
+			holds, from = max(holds, need), min(from, l.past[i].since)
 		}
 		sameLine := i > 0 && l.past[i-1].since == from
 		if from = max(from, before); from > at || !sameLine && from == at {
@@ -55,13 +55,10 @@ func (l *Limiter) replay() (level float64, costs map[int]float64) {
 			before = e.at
 		} else {
 			level *= e.scale
-			if len(e.waited) > 0 { // their times stay
-				level -= e.ahead - ahead*e.scale
-			}
 			for id := range e.waited {
 				costs[id] *= e.scale
 			}
-			if capacity, ahead = e.capacity, e.ahead; len(e.waited) == 0 {
+			if capacity = e.capacity; len(e.waited) == 0 {
 				level = min(level, capacity)
 			}
 		}

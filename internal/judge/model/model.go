@@ -72,7 +72,8 @@ type request struct {
 	permits  int // what is known now that it comes to
 	price    func(permits int) float64
 	settled  bool
-	refunded bool // after it was granted
+	refunded bool    // after it was granted
+	ahead    float64 // what it need not wait for, paid upfront
 
 	curve  *curve  // of a warming-up limiter: at the time of the sale,
 	stored float64 // what was stored then,
@@ -92,7 +93,6 @@ type event struct {
 	// A change of the rate:
 	scale    float64      // a nanosecond becomes so many;
 	capacity float64      // this is what the bucket can hold from now on,
-	ahead    float64      // this is what a request need not wait for,
 	waited   map[int]bool // and these requests waited,
 	head     int          // this one first,
 	need     float64      // which cost so much
@@ -183,7 +183,7 @@ func (l *Limiter) letGo() (margin float64) {
 func (l *Limiter) wait() float64 {
 	level, costs := l.replay()
 	if l.config.Upfront {
-		return costs[l.line[0].id] - l.ahead(l.rate) - level
+		return costs[l.line[0].id] - l.line[0].ahead - level
 	}
 	return -level
 }
@@ -230,6 +230,7 @@ func (l *Limiter) sell(permits int) request {
 	each := interval(l.rate)
 	r := request{reserved: permits, permits: permits}
 	r.price = func(permits int) float64 { return float64(permits) * each }
+	r.ahead = l.ahead(l.rate)
 	if l.config.Warm != nil {
 		l.config.Warm.sell(&r, l.rate, l.stored)
 		r.sold = l.lastID + l.charges
@@ -316,12 +317,13 @@ func (l *Limiter) changeRate(rate, scale float64) {
 	if l.config.Warm != nil {
 		l.restock(rate)
 	}
-	e := event{at: l.now, since: l.since, scale: scale, capacity: l.capacity(rate), ahead: l.ahead(rate), waited: map[int]bool{}}
+	e := event{at: l.now, since: l.since, scale: scale, capacity: l.capacity(rate), waited: map[int]bool{}}
 	_, costs := l.replay()
 	for i, r := range l.line {
 		if e.waited[r.id] = true; i == 0 {
-			e.head, e.need = r.id, costs[r.id]
+			e.head, e.need = r.id, costs[r.id]-r.ahead
 		}
+		l.line[i].ahead *= scale
 	}
 	l.rate = rate
 	l.past = append(l.past, e)

@@ -228,8 +228,8 @@ func TestWarmingUp(t *testing.T) {
 			{"reserve", 4, 0, nil}, {"pass", 60, 0, nil}, {"settle", 1, 0, nil}, // 1, and 2 for the idle 20, and 4
 		}, level: 0, stored: 7, goes: line{0}},
 		{name: "upfront", l: warm(10, true), steps: []step{
-			{"reserve", 2, 0, line{52}}, {"reserve", 1, 0, line{52, 72}}, {"pass", 10, 0, line{52, 72}}, {"settle", 1, 0, line{20}},
-		}, level: 10, stored: 9},
+			{"reserve", 2, 0, line{24}}, {"reserve", 1, 0, line{24, 44}}, {"pass", 10, 0, line{24, 44}}, {"settle", 1, 0, nil},
+		}, level: -20, stored: 9, goes: line{0, 10}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.run(t)
