@@ -50,7 +50,7 @@ func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *engine.Policy) {
 }
 
 // carry returns a successor of another kind: with the same share of its store left (all if there is no store and
-// nothing is owed), and no grant before all promises are due.
+// nothing is owed), and no grant before all requests that wait have theirs.
 func (k *Limiters[K]) carry(from *engine.Limiter, policy *engine.Policy) *engine.Limiter {
 	to := policy.New(k.beginOf(policy.Terms()))
 	before, now, left := from.Outlook(), to.Outlook(), 1.0
@@ -62,8 +62,8 @@ func (k *Limiters[K]) carry(from *engine.Limiter, policy *engine.Policy) *engine
 	if n := math.Floor(now.Stored * (1 - left)); n >= 1 {
 		to.Charge(int(min(n, math.MaxInt32)))
 	}
-	if before.Wait > 0 {
-		to.Stop(from.NextFree())
+	if last, waits := from.Promised(); waits {
+		to.Stop(last)
 	}
 	return to
 }

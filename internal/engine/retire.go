@@ -1,5 +1,7 @@
 package engine
 
+import "time"
+
 // What package bykey needs for limiters that it drops.
 
 // Retire ends a limiter whose key is dropped, or has a new limiter: later charges go to what heir returns, under the
@@ -15,6 +17,21 @@ func (l *Limiter) Retire(t int64, heir func(of Ledger, now int64) (charge func(p
 		l.sleepersOf().heir = charge
 	}
 	return charge != nil
+}
+
+// Promised returns when the last of the requests that wait is granted; false: nobody waits.
+func (l *Limiter) Promised() (last time.Time, waits bool) {
+	now := l.lock()
+	defer l.mu.Unlock()
+	at, ok := int64(0), false
+	if of, tells := l.ledger.(interface {
+		Promised(now int64) (last int64, waits bool)
+	}); tells {
+		at, ok = of.Promised(now)
+	} else if !l.ledger.Idle(now) {
+		at, ok = l.ledger.NextFree(now), true
+	}
+	return l.clock.Time(at), ok
 }
 
 // Charge takes permits that were used already.

@@ -4,6 +4,12 @@ import "iter"
 
 func (l *Line[S]) NextFree(now int64) int64 { return l.Behind(now, nil, 1) }
 
+// Promised returns when the last request that waits is granted; false: none waits.
+func (l *Line[S]) Promised(now int64) (last int64, waits bool) {
+	l.kind.Advance(now)
+	return l.ToLimiter(l.Last().When()), l.Len() > 0
+}
+
 func (l *Line[S]) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 	if _, largest := l.kind.Size(); permits > largest {
 		return Never

@@ -21,11 +21,11 @@ type ledger struct {
 	boundary uint64 // of the newest one that was granted before the present period
 	undo     pacing // of the state before the newest grant
 
-	out    int64  // permits in use: see use.go
-	opener uint64 // the request that was in the server's period by what is known: the first one, or the first that ended
-	unsure bool   // no request that was granted in the present period has ended
-	early  early  // of FromFirst: calls that may have opened the server's next period
-	said   int64  // the period's end by what a server said
+	out   int64  // permits in use: see use.go
+	calls []call // of the present period, if it is FromFirst's: the first few
+	ended int64  // when the first of the others has ended; or never
+	early early  // of FromFirst: calls that may have opened the server's next period
+	said  int64  // the period's end by what a server said
 
 	// over holds requests of the present period beyond its quota, owed what earlier requests took of it.
 	over, owed []item
@@ -94,6 +94,7 @@ func (l *ledger) shift(step int64) {
 	if l.state.paced > math.MinInt64 {
 		l.state.paced, l.state.from = saturate.Add(l.state.paced, step), saturate.Add(l.state.from, step)
 	}
+	l.Now = saturate.Add(l.Now, step)
 	l.Shift(step)
 }
 
@@ -107,14 +108,24 @@ func (l *ledger) Left() int64 { return l.quota - (l.state.used - l.state.beyond)
 
 func (l *ledger) Size() (capacity float64, largest int) { return float64(l.quota), math.MaxInt }
 
-// Forecast is too early with Spread above 1, as if all requests of a period went at the pace of the first, and for
-// FromFirst with a margin, whose periods begin ever later.
+// manySteps is how exact a forecast of paced requests is: one by one up to a million.
+const manySteps = 1_000_000
+
+// Forecast is too early for FromFirst with a margin, whose periods begin ever later.
 func (l *ledger) Forecast(now int64, n int) int64 {
 	l.Advance(now)
 	s := l.After(l.Last(), 1, never)
 	for rest := int64(n) - 1; rest > 0; {
-		k := rest
-		if left := l.quota - s.used; left > 0 {
+		k, left := rest, l.quota-s.used
+		switch paced := !math.IsInf(l.spread, 1); {
+		case paced && left <= 0 && rest > l.quota:
+			k = (rest - 1) / l.quota * l.quota // they fill periods
+			s = l.After(s, k, never)
+			rest -= k
+			continue
+		case paced:
+			k = 1 + min(rest, max(0, left))/manySteps // the pace depends on what is left
+		case left > 0:
 			k = min(rest, left) // they fill the period
 		}
 		if k > 1 {

@@ -14,17 +14,21 @@ func (l *ledger) open(s state, t int64) state {
 		if s.span == l.state.span { // only the next period counts what is in use now
 			out = l.out
 		}
-		switch ended := s.end; {
+		n, ended := int64(0), s.end
+		if over > 0 { // pass over periods that are used up
+			n = l.period.passed(ended, t, over/l.quota)
+			over, ended = over-n*l.quota, l.period.nth(ended, n)
+		}
+		switch {
 		case over <= 0 && l.period.kind == fromFirst:
 			if s.end != closed.end {
-				s = state{span: closed, at: s.at, pacing: pacing{paced: saturate.Add(s.end, l.margin)}}
+				s = state{span: closed, at: s.at, pacing: pacing{paced: saturate.Add(ended, l.margin)}}
 			}
 			return s
-		case over <= 0:
+		case over <= 0 && n == 0:
 			s.used, s.span = out, l.period.around(t)
-		default: // pass over periods that are used up
-			n := l.period.passed(ended, t, over/l.quota)
-			s.used, s.begin, s.end = over-n*l.quota+out, l.period.nth(ended, n), l.period.nth(ended, n+1)
+		default:
+			s.used, s.begin, s.end = over+out, ended, l.period.nth(ended, 1)
 		}
 		s.pacing = pacing{paced: saturate.Add(s.begin, l.margin)}
 		s.beyond = max(0, min(s.beyond, out-l.quota)) // only what is in use counts in this period
@@ -95,7 +99,10 @@ func (l *ledger) Grant(number uint64, permits int64, after state) {
 	l.begin(l.open(l.state, after.at))
 	if after.begin != l.state.begin { // a period that opens with this request
 		l.begin(state{span: after.span, pacing: l.state.pacing})
-		l.opener, l.unsure, l.early.permits = number, true, 0
+		l.calls, l.ended, l.early.permits = l.calls[:0], never, 0
+	}
+	if l.period.kind == fromFirst && len(l.calls) < fewCalls {
+		l.calls = append(l.calls, call{number, after.at, after.at})
 	}
 	l.undo, l.state, l.last = l.state.pacing, after, number
 	if after.used > l.quota {

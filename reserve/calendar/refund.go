@@ -14,6 +14,9 @@ func (l *ledger) Refund(slot smooth.Slot, kept int) {
 		slot.Number &^= inUse
 		l.out -= int64(slot.Permits)
 	}
+	if kept == 0 && l.called(slot.Number) != nil {
+		l.Keep() // the period may end later without it
+	}
 	of := find(l.over, slot.Number)
 	if slot.Number <= l.boundary {
 		if of = find(l.owed, slot.Number); of == nil {

@@ -1,6 +1,8 @@
 package calendar
 
 import (
+	"slices"
+
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/smooth"
 )
@@ -17,6 +19,10 @@ func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 		l.state.used = saturate.Add(l.state.used, int64(slot.Permits))
 		l.Release()
 	}
+	if c := l.called(slot.Number); c != nil {
+		c.by = never
+		l.reckon()
+	}
 	l.out += int64(slot.Permits)
 	slot.Number |= inUse
 	return slot
@@ -31,29 +37,85 @@ func (l *ledger) End(now int64, slot smooth.Slot) smooth.Slot {
 	slot.Number &^= inUse
 	l.out -= int64(slot.Permits)
 	if l.period.kind == fromFirst {
-		l.ended(slot)
+		l.answered(slot)
 	}
 	l.Unplace() // a period to come begins with less
 	return slot
 }
 
-// ended learns from a call's end by when the server's period has begun.
-func (l *ledger) ended(slot smooth.Slot) {
-	own := slot.Number > l.boundary
-	if l.Now >= l.untilAtLeast(l.state) || !own && l.unsure {
-		l.early.permits += int64(slot.Permits)
-		l.early.until = l.fullFromNow()
+// A call is a request of a period of FromFirst that was granted at a time, and has reached the server by a later one:
+// when it was granted, never while it is in use, and then when it ended.
+type call struct {
+	number uint64
+	at, by int64
+}
+
+const fewCalls = 64
+
+// called returns a call of the present period, or nil.
+func (l *ledger) called(number uint64) *call {
+	for i := range l.calls {
+		if l.calls[i].number == number {
+			return &l.calls[i]
+		}
 	}
-	if own && l.unsure && l.state.end != l.said {
-		l.state.end, l.opener, l.unsure = l.fullFromNow(), slot.Number, false
+	return nil
+}
+
+// began returns when the server's period began, at the earliest and at the latest; never: no call has ended.
+func (l *ledger) began() (from, by int64) {
+	from, by = never, l.ended
+	for _, c := range l.calls {
+		from, by = min(from, c.at), min(by, c.by)
+	}
+	return from, by
+}
+
+// reckon computes the period's end from its calls.
+func (l *ledger) reckon() {
+	from, by := l.began()
+	if len(l.calls) == 0 || l.state.end == l.said {
+		return
+	}
+	if by == never {
+		by = from
+	}
+	if end := saturate.Add(by, int64(l.period.length)); end != l.state.end {
+		l.state.end = end
+		l.Unplace()
 	}
 }
 
-// gone forgets what the end of a call has told that was not sent.
-func (l *ledger) gone(number uint64) {
-	if l.period.kind == fromFirst && number == l.opener && l.state.end != l.said {
-		l.state.end, l.unsure = max(l.state.end, l.fullFromNow()), true
+// answered learns from a call's end by when the server's period has begun.
+func (l *ledger) answered(slot smooth.Slot) {
+	own := slot.Number > l.boundary
+	if _, by := l.began(); l.Now >= l.untilAtLeast(l.state) || !own && by == never {
+		l.early.permits += int64(slot.Permits)
+		l.early.until = l.fullFromNow()
 	}
+	if !own {
+		return
+	}
+	if c := l.called(slot.Number); c != nil {
+		c.by = l.Now
+	} else {
+		l.ended = min(l.ended, l.Now)
+	}
+	l.reckon()
+}
+
+// gone forgets a call that was not sent.
+func (l *ledger) gone(number uint64) {
+	c := l.called(number)
+	if c == nil {
+		return
+	}
+	at := c.at
+	l.calls = slices.DeleteFunc(l.calls, func(c call) bool { return c.number == number })
+	if from, _ := l.began(); l.state.begin == at && from < never {
+		l.state.begin = from
+	}
+	l.reckon()
 }
 
 func (l *ledger) fullFromNow() int64 { return saturate.Add(l.Now, int64(l.period.length)) }
