@@ -104,7 +104,7 @@ func TestOneDeadNode(t *testing.T) {
 				ok, err := k.TryAcquire(t.Context(), fmt.Sprint(i), 1)
 				require.NoError(t, err)
 				require.True(t, ok)
-				node, err := c.MasterForKey(t.Context(), fmt.Sprintf("%s:{%d}", name, i))
+				node, err := c.MasterForKey(t.Context(), hashed(fmt.Sprint(i)))
 				require.NoError(t, err)
 				of[i] = node.Options().Addr
 			}
@@ -147,12 +147,12 @@ func TestOneDeadNode(t *testing.T) {
 					return err == nil && strings.Contains(info, "cluster_slots_ok:16384")
 				}, 30*time.Second, 20*time.Millisecond)
 			}
+			look := newKeyed(t, c, policy, shared.WithPrefix(name))
 			for i := range keys {
 				if of[i] != nodes[0].Addr {
-					l := newShared(t, c, fmt.Sprint(i), policy, shared.WithPrefix(name), shared.WithTimeout(10*time.Second))
-					stored, err := l.Stored(t.Context())
+					shot, err := look.Snapshot(t.Context(), fmt.Sprint(i))
 					require.NoError(t, err)
-					uncharged.Add(granted[i].Load() + 1 - int64(math.Round(capacity-stored)))
+					uncharged.Add(granted[i].Load() + 1 - int64(math.Round(capacity-shot.Level)))
 				}
 			}
 			t.Logf("healthy keys: %d asked, %d failed, %d granted without Redis; %d of the dead node's",

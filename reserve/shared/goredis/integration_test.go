@@ -34,16 +34,18 @@ func permits(n float64, opts ...reserve.Option) *reserve.Policy {
 	return reserve.Must(pace.Bursty(1e-6, append(opts, reserve.WithName("users"), pace.WithCapacity(n), reserve.WithStored(n), reserve.PayUpfront())...))
 }
 
-func newKeyed(t *testing.T, c *redis.Client, p *reserve.Policy, opts ...shared.Option) *shared.Keyed {
+func newKeyed(t *testing.T, c redis.Scripter, p *reserve.Policy, opts ...shared.Option) *shared.Keyed {
 	k, err := shared.NewKeyed(goredis.Client(c), p, append(opts, patient)...)
 	require.NoError(t, err)
 	return k
 }
 
-// storedUser is a user's key in Redis.
-func storedUser(user string) string {
-	sum := sha256.Sum256([]byte(user))
-	return "pace:users:{" + base64.RawURLEncoding.EncodeToString(sum[:16]) + "}"
+// storedUser is the key in Redis of a user of a policy with the name "users".
+func storedUser(user string) string { return "pace:users:" + hashed(user) }
+
+func hashed(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "{" + base64.RawURLEncoding.EncodeToString(sum[:16]) + "}"
 }
 
 // user is the key function of the tier that is shared.
