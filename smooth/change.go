@@ -13,10 +13,11 @@ func (l *Ledger) SetRate(now int64, permitsPerSecond float64) {
 	}
 }
 
-// SetCurve is SetRate with another curve of the same kind.
+// SetCurve is SetRate with another curve of the same kind. Permits stay if either capacity is a number of permits:
+// otherwise two versions of a limiter that ask in turns would double what is stored each time.
 func (l *Ledger) SetCurve(now int64, curve *Curve) {
 	old, scale := l.curve, 1.0
-	if (l.record().retimed || old.Fixed) && !old.unlimited() {
+	if (l.record().retimed || old.Fixed || curve.Fixed) && !old.unlimited() {
 		scale = min(curve.Interval/old.Interval, math.MaxFloat64)
 	}
 	l.change(now, curve, scale)

@@ -37,7 +37,7 @@ func randomVersion(random *rand.Rand, kind int, opts ...reserve.Option) version 
 		v.name = fmt.Sprintf("%v/s in %v", rate, burst)
 		v.policy = reserve.Must(pace.Bursty(rate, append(opts, pace.WithBurst(burst))...))
 	default:
-		period := 3 * time.Second
+		period := []time.Duration{time.Second, 3 * time.Second}[random.IntN(2)]
 		v.name, v.capacity = fmt.Sprintf("%v/s warming up in %v", rate, period), rate*period.Seconds()
 		v.policy = reserve.Must(warmup.Policy(rate, period, opts...))
 	}
@@ -50,7 +50,7 @@ func TestTwoPoliciesOfOneKey(t *testing.T) {
 	client := &redis.Client{Addr: server.Start(t).Addr}
 	defer client.Close()
 	number := 0
-	for name, kinds := range map[string][]int{"permits": {0}, "times": {1}, "warming up": {2}} {
+	for name, kinds := range map[string][]int{"permits": {0}, "times": {1}, "both": {0, 1}, "warming up": {2}} {
 		for _, opts := range [][]reserve.Option{nil, {reserve.PayUpfront()}} {
 			t.Run(fmt.Sprint(name, ", upfront ", len(opts) > 0), func(t *testing.T) {
 				for seed := range uint64(max(15, queues(t)/40)) {

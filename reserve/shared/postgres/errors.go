@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/internal/within"
 )
 
 // An Error says what went wrong with a table. A limiter wraps it in a *[shared.UnavailableError], or, where only a
@@ -45,7 +46,7 @@ func state(err error) string {
 // perhapsWritten is false if the server says that the statement failed, unless it was ending.
 func perhapsWritten(err error) bool {
 	var network *net.OpError
-	if errors.As(err, &network) && network.Op == "dial" {
+	if errors.As(err, &network) && network.Op == "dial" || errors.Is(err, within.ErrHang) {
 		return false
 	}
 	s := state(err)

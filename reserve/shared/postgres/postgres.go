@@ -14,6 +14,7 @@ import (
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/internal/turns"
+	"github.com/nextfree/pace/reserve/shared/internal/within"
 )
 
 var valueError = invalid.In("postgres")
@@ -121,6 +122,7 @@ type store struct {
 	table                            string
 	selects, locks, updates, inserts string
 	turns                            turns.Turns // callers of one process would only get in each other's way
+	calls                            within.Calls
 
 	contended [64]atomic.Int64 // until then (Unix nanoseconds) other processes write rows of that hash
 }
@@ -145,15 +147,15 @@ func (s *store) Update(
 		case err != nil:
 			return s.failed(key, "read", err, lost != nil)
 		case u.wrote(is):
-			return is.rollback(ctx)
+			return s.rollback(ctx, &is)
 		case lost != nil && (is.exists != u.was.exists || is.version != u.was.version):
-			_ = is.rollback(ctx)
+			_ = s.rollback(ctx, &is)
 			return s.failed(key, "write", lost, true) // another process may have replaced what was written
 		}
 		var keep time.Duration
 		if lost == nil {
 			if u.value, keep, err = f(is.now, is.value); err != nil {
-				_ = is.rollback(ctx)
+				_ = s.rollback(ctx, &is)
 				return err
 			}
 			u.keep, u.version = max(0, keep), rand.Int64()
@@ -193,11 +195,11 @@ type row struct {
 	tx      *sql.Tx // has it locked; nil: no lock
 }
 
-func (r *row) rollback(ctx context.Context) error {
+func (s *store) rollback(ctx context.Context, r *row) error {
 	if r.tx == nil {
 		return nil
 	}
-	_, err := within(ctx, func() (bool, error) { return true, r.tx.Rollback() })
+	_, err := ask(ctx, s, func() (bool, error) { return true, r.tx.Rollback() })
 	return err
 }
 
@@ -216,7 +218,7 @@ func (u *update) wrote(is row) bool { return u.value != nil && is.exists && is.v
 
 // read reads the row. A transaction that has it locked ends with the context, if not before.
 func (u *update) read(ctx context.Context) (row, error) {
-	return within(ctx, func() (r row, err error) {
+	return ask(ctx, u.store, func() (r row, err error) {
 		statement, query := u.selects, u.db.QueryRowContext
 		if time.Now().UnixNano() < u.until.Load() {
 			if r.tx, err = u.db.BeginTx(ctx, nil); err != nil {
@@ -249,7 +251,7 @@ func (u *update) write(ctx context.Context) (bool, error) {
 	if u.was.exists {
 		statement, args = u.updates, append(args, u.was.version)
 	}
-	return within(ctx, func() (done bool, err error) {
+	return ask(ctx, u.store, func() (done bool, err error) {
 		if tx := u.was.tx; tx != nil { // the lock ends with the same trip; the transaction after it is empty
 			_, err = tx.ExecContext(ctx, literally(statement, args)+"; COMMIT AND CHAIN")
 			_ = tx.Rollback()
@@ -286,25 +288,8 @@ func literally(statement string, args []any) string {
 	return statement
 }
 
-// within ends with the context: lib/pq waits for a stopped server.
-func within[T any](ctx context.Context, do func() (T, error)) (T, error) {
-	type answer struct {
-		value T
-		err   error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		value, err := do()
-		answers <- answer{value, err}
-	}()
-	select {
-	case a := <-answers:
-		if a.err != nil && ctx.Err() != nil { // drivers say that in ways of their own
-			a.err = fmt.Errorf("%w: %w", context.Cause(ctx), a.err)
-		}
-		return a.value, a.err
-	case <-ctx.Done():
-		var none T
-		return none, context.Cause(ctx)
-	}
+// ask ends with the context: lib/pq waits for a stopped server. Then its connection is left to itself, and few are.
+func ask[T any](ctx context.Context, s *store, do func() (T, error)) (T, error) {
+	value, _, err := within.Do(ctx, &s.calls, do)
+	return value, err
 }
