@@ -23,23 +23,32 @@ import (
 )
 
 // counting is a server, as a round tripper, that knows how many requests it has at a time, of each
-// host.
+// host. It has a request until its body was closed or read to its end, or its context has ended.
 type counting struct {
 	mu     sync.Mutex
-	now    map[string]int
+	all    map[*http.Request]bool
 	most   int
 	answer func(r *http.Request) (*http.Response, error)
 }
 
+func (c *counting) now(host string) (n int) {
+	for r := range c.all {
+		if r.URL.Host == host && r.Context().Err() == nil {
+			n++
+		}
+	}
+	return n
+}
+
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
-	c.now[r.URL.Host]++
-	c.most = max(c.most, c.now[r.URL.Host])
+	c.all[r] = true
+	c.most = max(c.most, c.now(r.URL.Host))
 	c.mu.Unlock()
 	gone := sync.OnceFunc(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.now[r.URL.Host]--
+		delete(c.all, r)
 	})
 	answered := false
 	defer func() {
@@ -55,13 +64,20 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// leaving is a body that the server works on until it is closed.
+// leaving is a body that the server works on until it is closed or was read to its end.
 type leaving struct {
 	io.ReadCloser
 	gone func()
 }
 
 func (l leaving) Close() error { l.gone(); return l.ReadCloser.Close() }
+
+func (l leaving) Read(p []byte) (n int, err error) {
+	if n, err = l.ReadCloser.Read(p); err != nil {
+		l.gone()
+	}
+	return n, err
+}
 
 func ok(body string) *http.Response {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
@@ -77,7 +93,7 @@ func TestInFlight(t *testing.T) {
 		requests = more
 	}
 	synctest.Test(t, func(t *testing.T) {
-		server := &counting{now: map[string]int{}}
+		server := &counting{all: map[*http.Request]bool{}}
 		server.answer = func(r *http.Request) (*http.Response, error) {
 			switch dice := rand.IntN(100); {
 			case dice < 3:
@@ -103,9 +119,7 @@ func TestInFlight(t *testing.T) {
 		all.Wait()
 		require.Equal(t, n, server.most)
 		requireIdle(t, transport)
-		for host, now := range server.now {
-			require.Zero(t, now, host)
-		}
+		require.Empty(t, server.all)
 	})
 }
 
@@ -193,25 +207,29 @@ func TestInFlightStallAndBurst(t *testing.T) {
 	})
 }
 
-// A place is given back when the body is closed, once.
+// A place is given back when the body is over, once.
 func TestPlaceComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := tripper(func(*http.Request) (*http.Response, error) { return ok("hello"), nil })
 		transport := reserve.Must(New(base, reserve.Must(pace.NewBursty(unknownRate)), WithMaxInFlight(1)))
+		patience := time.Hour
 		do := func() (*http.Response, error) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			t.Cleanup(cancel)
 			return transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "http://a/", nil))
 		}
 		first, err := do()
 		require.NoError(t, err)
+		patience = time.Second
 		_, err = do()
 		require.ErrorIs(t, err, context.DeadlineExceeded, "the only place is taken")
+		patience = time.Minute
 		io.ReadAll(first.Body)
 		first.Body.Close()
 		second, err := do()
 		require.NoError(t, err)
 		first.Body.Close()
+		patience = time.Second
 		_, err = do()
 		require.Error(t, err, "closing again gives nothing back")
 		second.Body.Close()
