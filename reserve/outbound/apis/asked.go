@@ -30,8 +30,8 @@ func shopify(perSecond, bucket float64) api {
 	}
 }
 
-// ShopifyGraphQL returns an option with the limits of Shopify's GraphQL Admin API for a shop: 50 points a second and 1000
-// at once, of higher plans more. What a query costs is known by its response; until then it is as the dearest of the
+// ShopifyGraphQL returns an option with the limits of Shopify's GraphQL Admin API for a shop: points a second and at once,
+// by the plan, such as 50 and 1000. What a query costs is known by its response; until then it is as the dearest of the
 // last ones, at first 50 points.
 func ShopifyGraphQL(pointsPerSecond, bucket float64) outbound.Option {
 	return shopifyGraphQL(pointsPerSecond, bucket).option()
@@ -41,7 +41,8 @@ func shopifyGraphQL(pointsPerSecond, bucket float64) api {
 	return api{
 		API: API{
 			Name: "Shopify GraphQL", Call: "apis.ShopifyGraphQL(50, 1000)", Hosts: []string{"myshopify.com"},
-			Says:   "1000 points, and 50 a second, for an app and a shop; responses say what a query cost",
+			Says: "points a second for an app and a shop, by the plan (100 to 2000), and at once; " +
+				"responses say what a query cost",
 			Source: "https://shopify.dev/docs/api/usage/limits", Checked: day(2026, time.November, 28),
 		},
 		credential: []string{"X-Shopify-Access-Token"}, perHost: true,
@@ -137,7 +138,7 @@ func okta(perMinute, concurrent int) api {
 		API: API{
 			Name: "Okta", Call: "apis.Okta(600, 75)", Hosts: []string{"okta.com", "oktapreview.com", "okta-emea.com"},
 			Says:    "a minute's requests by endpoint; 15 to 75 in flight",
-			Source:  "https://developer.okta.com/docs/reference/rate-limits/",
+			Source:  "https://developer.okta.com/docs/reference/rl-additional-limits/",
 			Checked: day(2026, time.November, 28),
 		},
 		perHost: true, given: []number{{"perMinute", float64(perMinute)}, {"concurrent", float64(concurrent)}},
@@ -161,7 +162,7 @@ func twilio(concurrent int) api {
 	return api{
 		API: API{
 			Name: "Twilio", Call: "apis.Twilio(10)", Hosts: []string{"twilio.com"}, Says: "an account's requests in flight",
-			Source:  "https://help.twilio.com/articles/223180028",
+			Source:  "https://www.twilio.com/docs/api/errors/20429",
 			Checked: day(2026, time.November, 28),
 		},
 		given: []number{{"concurrent", float64(concurrent)}},
@@ -181,8 +182,8 @@ func salesforce(perDay, longCalls int) api {
 		API: API{
 			Name: "Salesforce", Call: "apis.Salesforce(100000, 25)", Hosts: []string{"salesforce.com", "force.com"},
 			Says: "an organization's calls in 24 hours; 5 or 25 that take over 20 s in flight",
-			Source: "https://developer.salesforce.com/docs/atlas.en-us.salesforce_app_limits_cheatsheet.meta/" +
-				"salesforce_app_limits_cheatsheet/salesforce_app_limits_platform_api.htm",
+			Source: "https://developer.salesforce.com/docs/platform/salesforce-app-limits-cheatsheet/guide/" +
+				"salesforce-app-limits-platform-api.html",
 			Checked: day(2026, time.November, 28),
 		},
 		perHost: true, given: []number{{"perDay", float64(perDay)}, {"longCalls", float64(longCalls)}},

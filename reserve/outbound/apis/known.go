@@ -112,7 +112,7 @@ func Notion() outbound.Option { return notion.option() }
 
 var notion = api{
 	API: API{
-		Name: "Notion", Call: "apis.Notion()", Hosts: []string{"api.notion.com"}, Says: "3 a second on average, some more at once",
+		Name: "Notion", Call: "apis.Notion()", Hosts: []string{"api.notion.com"}, Says: "3 a second for a connection on average, some more at once; and a workspace's",
 		Source: "https://developers.notion.com/reference/request-limits", Checked: day(2026, time.November, 28),
 	},
 	limits: []limit{{n: 3, refill: 3, adaptive: true}},

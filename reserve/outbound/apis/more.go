@@ -83,8 +83,8 @@ var mailchimp = api{
 	limits:  []limit{{name: "concurrent", n: 10, inFlight: true}},
 }
 
-// Strava returns an option with the limits of Strava's API for a new application: all its athletes share them. What
-// responses say of a larger one's limits is not used.
+// Strava returns an option with the limits of Strava's API for an application, as responses tell them: all its
+// athletes share them.
 func Strava() outbound.Option { return strava.option() }
 
 const quarter = 15 * time.Minute
@@ -97,10 +97,10 @@ var strava = api{
 	},
 	longest: 16 * time.Minute,
 	limits: []limit{
-		{name: "day", n: 2000, per: 24 * time.Hour, calendar: true, everyone: true, paths: stravaAPI},
-		{name: "read, day", n: 1000, per: 24 * time.Hour, calendar: true, everyone: true, paths: stravaAPI, cost: stravaReads},
-		{name: "quarter", n: 200, per: quarter, calendar: true, everyone: true, paths: stravaAPI},
-		{name: "read, quarter", n: 100, per: quarter, calendar: true, everyone: true, paths: stravaAPI, cost: stravaReads},
+		{name: "day", everyone: true, paths: stravaAPI},
+		{name: "read, day", everyone: true, paths: stravaAPI, cost: stravaReads},
+		{name: "quarter", everyone: true, paths: stravaAPI},
+		{name: "read, quarter", everyone: true, paths: stravaAPI, cost: stravaReads},
 	},
 	dialect: outbound.Dialect{Name: "Strava", Read: readStrava},
 }
