@@ -28,6 +28,8 @@ type distant struct {
 	calls                atomic.Int64
 }
 
+func (d *distant) Dials() {}
+
 func (d *distant) Update(ctx context.Context, key string, f change) error {
 	d.calls.Add(1)
 	wait := func(d time.Duration) error {
@@ -169,7 +171,7 @@ func TestStoreThatHangs(t *testing.T) {
 					defer cancel()
 					begin := time.Now()
 					_, err := k.TryAcquire(ctx, fmt.Sprint("key ", i%100), 1)
-					require.LessOrEqual(t, time.Since(begin), time.Second)
+					require.LessOrEqual(t, time.Since(begin), time.Second+20*time.Millisecond)
 					return err
 				}
 				for i := range 100 {

@@ -18,6 +18,7 @@ type node struct {
 	circuit circuit
 	clock   serverClock
 	calls   within.Calls
+	dials   bool // its calls make connections
 }
 
 // decide ends with the context, in which the keeper's call may go on: then over is false, and the order is the call's.
@@ -25,7 +26,7 @@ type node struct {
 // be made, and is there for the next call.
 func (n *node) decide(ctx context.Context, key string, o *order, timeout time.Duration) (over bool, err error) {
 	longer, cancel := ctx, func() {}
-	if n.circuit.answered.Load() == 0 || n.circuit.troubled.Load() {
+	if n.dials && (n.circuit.answered.Load() == 0 || n.circuit.troubled.Load()) {
 		longer, cancel = context.WithTimeout(context.WithoutCancel(ctx), 4*timeout)
 	}
 	_, over, err = within.Do(ctx, &n.calls, func() (struct{}, error) {
@@ -68,7 +69,7 @@ func ofScripter(client Scripter, pipelined bool) opener {
 			if _, ok := client.(PipelineScripter); ok && pipelined {
 				k.many.send, k.many.now = k.sendMany, s.now
 			}
-			return s.newNode("Redis", k)
+			return s.newNode("Redis", k, true)
 		}}
 		if c, ok := client.(interface{ Reload(context.Context) }); ok {
 			n.reload = c.Reload
@@ -81,8 +82,8 @@ func ofScripter(client Scripter, pipelined bool) opener {
 	}
 }
 
-func (s *settings) newNode(name string, k keeper) *node {
-	return &node{name: name, keeper: k, circuit: circuit{epoch: s.begin.UnixNano()}}
+func (s *settings) newNode(name string, k keeper, dials bool) *node {
+	return &node{name: name, keeper: k, dials: dials, circuit: circuit{epoch: s.begin.UnixNano()}}
 }
 
 func (n *nodes) of(key string) *node {

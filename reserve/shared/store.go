@@ -31,6 +31,9 @@ import (
 //
 // An error that wraps [ErrNotWritten] says that nothing was written for sure: no permits count as charged. A
 // *[ConfigError] reaches every caller, whatever the options say.
+//
+// A Store whose calls make connections has a method Dials(): while it does not answer, their contexts last longer than
+// their callers wait, so that a connection over a long distance can be made.
 type Store interface {
 	Update(ctx context.Context, key string,
 		f func(now time.Time, old []byte) (value []byte, keep time.Duration, err error)) error
@@ -56,7 +59,9 @@ func ofStore(store Store) opener {
 			return nil, valueError("store", nil, "a store")
 		}
 		pkg, _, _ := strings.Cut(strings.TrimLeft(fmt.Sprintf("%T", store), "*"), ".")
-		return &nodes{single: s.newNode("package "+pkg+"'s store", &storeKeeper{store: store, clock: s.clock})}, nil
+		_, dials := store.(interface{ Dials() })
+		k := &storeKeeper{store: store, clock: s.clock}
+		return &nodes{single: s.newNode("package "+pkg+"'s store", k, dials)}, nil
 	}
 }
 

@@ -127,6 +127,9 @@ type store struct {
 	contended [64]atomic.Int64 // until then (Unix nanoseconds) other processes write rows of that hash
 }
 
+// Dials says that calls make connections: see [shared.Store].
+func (s *store) Dials() {}
+
 // Update implements [shared.Store].
 func (s *store) Update(
 	ctx context.Context, key string, f func(now time.Time, old []byte) (value []byte, keep time.Duration, err error),
