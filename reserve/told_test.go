@@ -110,3 +110,17 @@ func TestAHugeReservationComesBack(t *testing.T) {
 		}
 	}
 }
+
+// Where nobody waits, more than a bucket ever holds is too large; where somebody does, it waits for what is missing.
+func TestMoreThanIsEverThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := reserve.Must(pace.NewTokenBucket(1, 5))
+		var large *reserve.SizeError
+		_, err := l.ReserveWithin(t.Context(), 8, 0)
+		require.ErrorAs(t, err, &large)
+		require.False(t, l.TryAcquire(8))
+		r, err := l.Reserve(t.Context(), 8)
+		require.NoError(t, err)
+		require.Equal(t, 3*time.Second, r.Delay())
+	})
+}

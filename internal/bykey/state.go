@@ -82,7 +82,7 @@ func (s *state) reserve(ctx context.Context, n int, maxWait time.Duration) (r re
 	if s.whole == nil && n >= 1 && done.Cause(ctx) == nil {
 		l, t := s.ledger()
 		now, deadline := t.Now(), t.Deadline(ctx)
-		if err = s.policy.Refusal(now, l.Behind(now, nil, n), maxWait, deadline); err != nil {
+		if err = s.policy.Refuse(&l, n, now, l.Behind(now, nil, n), maxWait, deadline); err != nil {
 			return
 		}
 	}

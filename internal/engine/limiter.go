@@ -170,7 +170,7 @@ func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int6
 	slot, ready, ok := l.ledger.Reserve(now, n, min(latest, deadline))
 	if !ok {
 		l.cold.refused.Add(uint64(n))
-		return cmp.Or(l.tooLarge(n), l.cold.policy.Refusal(now, ready, maxWait, deadline))
+		return cmp.Or(l.tooLarge(n), l.cold.policy.Refuse(l.ledger, n, now, ready, maxWait, deadline))
 	}
 	l.granted += uint64(n)
 	r.limiter, r.slot, r.told = l, slot, ready
@@ -190,6 +190,18 @@ func (l *Limiter) tooLarge(n int) error {
 		return l.cold.policy.terms.Errors.TooLarge(n, largest)
 	}
 	return nil
+}
+
+// Refuse is Refusal. But where nobody waits, a request for more than is ever there at once is too large: no time that it
+// is told would come. (A bucket of no permits tells its waits all the same.)
+func (p *Policy) Refuse(of Ledger, n int, now, ready int64, maxWait time.Duration, deadline int64) error {
+	limit, _ := p.latest(now, maxWait)
+	if s, ok := of.(*smooth.Ledger); ok && limit == 0 && ready > now {
+		if most := s.AtOnce(); most > 0 && n > most {
+			return p.terms.Errors.TooLarge(n, most)
+		}
+	}
+	return p.Refusal(now, ready, maxWait, deadline)
 }
 
 // Refusal returns the error of a request that is ready too late, or nil.

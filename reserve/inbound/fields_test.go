@@ -27,8 +27,7 @@ func reset(t *testing.T, h http.Header) int64 {
 func TestAWaitWithoutEnd(t *testing.T) {
 	const year = 31_536_000
 	bubble(t, func(t *testing.T) {
-		h := build(t, []inbound.Tier{inbound.Global("global", bucket(1, 5))}, inbound.WithXRateLimit(),
-			inbound.WithCost(func(*http.Request) int { return 1e9 })).Handler(ok)
+		h := build(t, []inbound.Tier{inbound.Global("global", bucket(1e-9, 0))}, inbound.WithXRateLimit()).Handler(ok)
 		res := do(h, get("", "/"))
 		require.Equal(t, strconv.Itoa(year), res.Header.Get("Retry-After"))
 		require.Equal(t, `"global";r=0;t=31536000`, res.Header.Get("RateLimit"))
