@@ -60,6 +60,10 @@ func (c *Curve) Ahead() int64 {
 	if c.Free() || c.unlimited() {
 		return 0
 	}
+	return c.cold()
+}
+
+func (c *Curve) cold() int64 {
 	_, cost := c.Price(c.Capacity, 1)
 	return roundUp(cost)
 }
