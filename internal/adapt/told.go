@@ -2,6 +2,7 @@ package adapt
 
 import (
 	"math"
+	"math/bits"
 	"time"
 )
 
@@ -40,6 +41,10 @@ type Told struct {
 	shrinks time.Time
 	widens  time.Time // not before
 
+	latest uint64 // answers, the last one lowest: 1 for a refusal
+	calls  int    // answered, at most lately
+	serves meter  // what is accepted
+
 	mean, off float64 // of the time that answers take, in seconds: a running mean, the mean distance from it
 	answers   float64
 }
@@ -76,6 +81,19 @@ func (t *Told) Pace() (rate, saved float64, less bool) {
 	return 1 / (1/rate + t.gap), max(0, t.takes-t.call), less
 }
 
+const lately = 50 // calls
+
+// Misfit reports whether more than half of the latest 50 calls were refused: the told limit does not fit the server. It
+// returns about what the server takes: permits at once, and per second.
+func (t *Told) Misfit(now time.Time) (takes, rate float64, misfit bool) {
+	refused := bits.OnesCount64(t.latest & (1<<lately - 1))
+	return t.takes, min(t.rate, t.serves.perSecond(now)), t.calls == lately && 2*refused > lately
+}
+
+func (t *Told) answer(refused uint64) {
+	t.latest, t.calls = t.latest<<1|refused, min(t.calls+1, lately)
+}
+
 // Sent counts a call that goes out now, and returns the permits in use at the told rate, with its own.
 func (t *Told) Sent(now time.Time, permits float64) (inUse float64) {
 	if t.law != nil {
@@ -90,6 +108,8 @@ func (t *Told) Accepted(now, sent time.Time, permits float64) {
 		t.law.Accepted(now, sent, permits)
 	}
 	t.answered(now.Sub(sent).Seconds())
+	t.answer(0)
+	t.serves.add(now, permits)
 	level := t.taken.add(t.rate, sent, permits)
 	if !sent.After(t.event) {
 		if t.open {
@@ -130,6 +150,7 @@ func (t *Told) Refused(now, sent time.Time, stop time.Duration, permits, inUse f
 	lowest := t.law.Now() <= (1+least)*t.law.floor
 	t.law.Refused(now, sent, now.Add(stop), false)
 	t.answered(now.Sub(sent).Seconds())
+	t.answer(1)
 	t.sent.level = max(0, t.sent.level-permits) // the server does not count it
 	accepted, atOnce := t.taken.add(t.rate, sent, 0), inUse > together*permits && !(busy && stop == 0)
 	if !sent.After(t.event) {

@@ -12,6 +12,7 @@ type waitLog struct {
 	longerThan time.Duration
 	going      logLines
 	over       logLines
+	misfits    logLines
 }
 
 func (l *waitLog) waited(now time.Time, r *http.Request, d time.Duration) {

@@ -171,7 +171,8 @@ func WithHooks(h Hooks) Option { return set(func(s *settings) { s.hooks = h }) }
 
 // WithLogger logs, at level Info, requests that wait longer than a time (a second is a good value): when it has passed,
 // with the limit's name, the reason and about until when, and when the wait is over. It writes at most one line of each
-// kind a second, with the number left out. Default: no log.
+// kind a second, with the number left out. It also logs when a told limit does not fit the server: see
+// [LimitState.Misfit]. Default: no log.
 func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
 	return checked(l != nil, "WithLogger", nil, "a logger", func(s *settings) {
 		s.log = &waitLog{logger: l, longerThan: longerThan}

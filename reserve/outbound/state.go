@@ -34,6 +34,9 @@ type LimitState struct {
 	InFlight     int       // attempts without an answer yet
 	StoppedUntil time.Time // the end of the server's stop; zero: none now
 	Refused      uint64    // attempts that the server refused because of this limit
+	// Misfit says what was told and what was seen, if the server refused more than half of the latest 50 attempts: "told
+	// 50 in 1s; the server takes about 10 at once and 50 a second". Else it is empty.
+	Misfit string
 }
 
 // Snapshot returns the state of all limits and keys in use or stopped, learned ones too, and of up to 1,024 that were
@@ -76,6 +79,7 @@ func (l *limitState) look(now time.Time) LimitState {
 		Name: l.name, Key: l.key, Waiting: int(l.waiting.Load()), InFlight: int(l.out.Load()) + l.taken(),
 		Refused:      l.refused.Load(),
 		StoppedUntil: l.stop(now),
+		Misfit:       l.belief.Load().misfit(now),
 	}
 	if by, ok := l.by.(interface{ Rate() float64 }); ok {
 		s.Rate = by.Rate()

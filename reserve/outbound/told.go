@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,8 @@ type belief struct {
 	mu     sync.Mutex  // for told and the rest
 	saved  float64     // even's capacity
 	stored float64     // in the limit's own limiter, at the latest refusal
+	limit  toldLimit
+	warned bool // that it does not fit the server
 }
 
 // believe finds what is believed of the charge's limit, if it tells a rate. If the rate has changed, that begins anew.
@@ -41,7 +44,7 @@ func (a *charge) believeAnew(old *belief) *belief {
 	limit := toldBy(a.By)
 	fresh := new(belief)
 	if limit.rate > 0 && !a.limit.exact {
-		fresh.told = adapt.NewTold(limit.rate, limit.burst)
+		fresh.told, fresh.limit = adapt.NewTold(limit.rate, limit.burst), limit
 	}
 	a.state.belief.CompareAndSwap(old, fresh)
 	return a.state.belief.Load()
@@ -86,6 +89,42 @@ func (c *call) doubt(a *charge, stop time.Duration) {
 	if even := a.belief.even.Load(); even != nil && stop > 0 && !c.t.pauseRefused {
 		even.PauseUntil(c.heard.Add(stop))
 	}
+	if log := c.t.log; log != nil {
+		if misfit := a.belief.warn(c.heard); misfit != "" {
+			log.misfits.write(log.logger, c.heard, c.request, "outbound: a limit does not fit the server", "limit", a.name(), "seen", misfit)
+		}
+	}
+}
+
+// warn is misfit, once until it is over.
+func (b *belief) warn(now time.Time) string {
+	seen := b.misfit(now)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := b.warned
+	if b.warned = seen != ""; before {
+		return ""
+	}
+	return seen
+}
+
+// misfit says what was told and what was seen, if more than half of the latest 50 calls were refused; else it is "".
+func (b *belief) misfit(now time.Time) string {
+	if b == nil || b.told == nil {
+		return ""
+	}
+	b.mu.Lock()
+	takes, rate, misfit := b.told.Misfit(now)
+	b.mu.Unlock()
+	if !misfit {
+		return ""
+	}
+	told := fmt.Sprintf("%.3g a second", b.limit.rate)
+	if b.limit.burst > 1 {
+		per := time.Duration(b.limit.burst / b.limit.rate * float64(time.Second)).Round(time.Millisecond)
+		told = fmt.Sprintf("%.0f in %v", b.limit.burst, per)
+	}
+	return fmt.Sprintf("told %s; the server takes about %.0f at once and %.3g a second", told, takes, rate)
 }
 
 // follow sets what spaces the calls. The belief must be locked.

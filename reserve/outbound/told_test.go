@@ -1,9 +1,12 @@
 package outbound
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -167,5 +170,24 @@ func TestToldSpacesWhoWaits(t *testing.T) {
 			took, _ = together20(t, tr, "http://a/", 40)
 		}
 		require.Less(t, took, 100*time.Millisecond)
+	})
+}
+
+// Where most calls are refused, the log and the Snapshot say once that the limit does not fit, until it does.
+func TestToldDoesNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines bytes.Buffer
+		server := &bucketOf5{level: 5, at: time.Now()}
+		limiter := reserve.Must(window.New(500, 10*time.Second))
+		tr := reserve.Must(New(server, limiter, PauseRefused(), WithLogger(slog.New(slog.NewTextHandler(&lines, nil)), time.Hour)))
+		together20(t, tr, "http://a/", 20)
+		require.Empty(t, tr.Snapshot().Limits[0].Misfit, "20 calls say nothing")
+		server.level = -1e6
+		together20(t, tr, "http://a/", 60)
+		require.Regexp(t, "^told 500 in 10s; the server takes about [0-9]+ at once and [0-9.]+ a second$", tr.Snapshot().Limits[0].Misfit)
+		require.Equal(t, 1, strings.Count(lines.String(), "does not fit"), lines.String())
+		server.keys = map[string]bool{}
+		together20(t, tr, "http://a/", 60)
+		require.Empty(t, tr.Snapshot().Limits[0].Misfit)
 	})
 }
