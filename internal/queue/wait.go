@@ -86,6 +86,8 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	switch {
 	case lost || mine && err != nil: // the wait has given the permits back
 		return err
+	case !mine && err != nil && err != reserve.ErrCancelled: // the same, and the queue is about to find out
+		return done.Cause(ctx)
 	case !mine: // it was handed on, or granted meanwhile; or another limit is later
 		err = done.Cause(ctx)
 	default:
