@@ -125,6 +125,7 @@ func (c *call) stops(v *verdict, owed bool) {
 		}
 		if wait > 0 {
 			a.stop(c.heard.Add(wait))
+			c.t.learned.stopAll(a, c.heard.Add(wait))
 		}
 	}
 }

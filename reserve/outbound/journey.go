@@ -24,6 +24,11 @@ func (c *call) judge(v *verdict, err error) (failed bool) {
 	}
 	if c.upstream.health.Worked(c.sent) {
 		c.upstream.pause.Resume()
+		for i := range c.charges {
+			if a := &c.charges[i]; a.limit.upstream {
+				a.restop(c.t.now()) // the server's word holds
+			}
+		}
 	}
 	for _, w := range c.served {
 		if !w.failed.IsZero() {

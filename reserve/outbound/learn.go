@@ -56,10 +56,10 @@ func newLearned(policy *reserve.Policy, alone bool) *learned {
 
 type plan struct {
 	key   reply.Key // zero: not known
-	whole bool      // the host limits the account's calls together
+	whole bool      // the host limits the account's calls together, or stops them
 }
 
-func (l *learned) plan(r *http.Request, alone bool) (p plan) {
+func (l *learned) plan(r *http.Request, alone bool, now time.Time) (p plan) {
 	if !alone && !l.any.Load() {
 		return p
 	}
@@ -70,8 +70,9 @@ func (l *learned) plan(r *http.Request, alone bool) (p plan) {
 	}
 	var room [maxRoutes]uint64
 	for _, hash := range slices.Backward(routesOf(r, room[:0])) {
-		if of, ok := l.routes.get(hash); ok && of.sure {
+		if of, known := l.routes.get(hash); known && of.sure {
 			p.key = of.key
+			p.whole = p.whole || ok && of.key != (reply.Key{}) && n.stopped.Load() > now.UnixNano()
 			break
 		}
 	}
@@ -127,7 +128,7 @@ func routesOf(r *http.Request, hashes []uint64) []uint64 {
 func (c *call) plan() {
 	l, r := c.t.learned, c.subject
 	c.charges, c.named = c.charges[:c.own], nil
-	c.planned = l.plan(r, c.alone())
+	c.planned = l.plan(r, c.alone(), c.t.now())
 	known := c.planned.key != reply.Key{}
 	if c.alone() && !known || c.planned.whole && !c.whole() {
 		all := bucket{account: account(r)}
@@ -198,8 +199,9 @@ func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
 
 // names are the limits of an account that responses have told apart.
 type names struct {
-	several atomic.Bool // two, for the calls of one limit of the caller's
-	whole   atomic.Bool // the host limits all calls together
+	several atomic.Bool  // two, for the calls of one limit of the caller's
+	whole   atomic.Bool  // the host limits all calls together
+	stopped atomic.Int64 // the end of a stop of all calls, in nanoseconds since 1970
 
 	mu      sync.Mutex
 	known   map[string]struct{}

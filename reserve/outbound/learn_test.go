@@ -248,7 +248,7 @@ func TestDiscordsBuckets(t *testing.T) {
 func TestPrefixes(t *testing.T) {
 	l := newLearned(queue.Unlimited(nil), true)
 	request := func(method, url string) *http.Request { return httptest.NewRequest(method, url, nil) }
-	name := func(method, url string) string { return l.plan(request(method, url), true).key.Name }
+	name := func(method, url string) string { return l.plan(request(method, url), true, time.Now()).key.Name }
 	learn := func(method, url, name string) { l.learn(request(method, url), route{key: reply.Key{Name: name}}) }
 	require.Empty(t, name("GET", "http://a/repos/1"), "nothing is known")
 	learn("GET", "http://a/repos/1", "core")
@@ -285,7 +285,7 @@ func TestManyPaths(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(l.routes.young)+len(l.routes.old), maxKeys)
 	r.URL.Path = "/repos/new"
-	require.Equal(t, "core", l.plan(r, true).key.Name)
+	require.Equal(t, "core", l.plan(r, true, time.Now()).key.Name)
 }
 
 // Calls that wait when it is learned whom they belong to get in the right line.

@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
@@ -10,9 +11,9 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// stop lets nothing go before a time: queued calls keep their distances.
+// stop lets nothing go before a time: queued calls keep their distances. No later stop makes it shorter.
 func (a *charge) stop(until time.Time) {
-	a.state.stopped.Store(until.UnixNano())
+	extend(&a.state.stopped, until)
 	switch by := a.By.(type) {
 	case *reserve.Limiter:
 		(*engine.Limiter)(by).Stop(until)
@@ -22,6 +23,29 @@ func (a *charge) stop(until time.Time) {
 		by.PauseUntil(until)
 	default:
 		a.state.pause.PauseUntil(until)
+	}
+}
+
+func extend(end *atomic.Int64, until time.Time) {
+	for {
+		before := end.Load()
+		if until.UnixNano() <= before || end.CompareAndSwap(before, until.UnixNano()) {
+			return
+		}
+	}
+}
+
+// stopAll stops all calls of an account, also those whose limit becomes known meanwhile.
+func (l *learned) stopAll(a *charge, until time.Time) {
+	if a.limit == &l.whole {
+		extend(&l.namesOf(a.key.(bucket).account).stopped, until)
+	}
+}
+
+// restop stops the limiter that a limit has for a key by now, if the key is stopped.
+func (a *charge) restop(now time.Time) {
+	if until := a.state.stop(now); !until.IsZero() {
+		a.stop(until)
 	}
 }
 

@@ -177,6 +177,9 @@ func (c *call) use(a *charge) {
 	if !a.limit.upstream {
 		a.room = a.roomOf()
 	}
+	if by, ok := a.By.(*reserve.Limiter); ok && reserve.Reserver(by) != a.state.by {
+		a.restop(c.t.now()) // the key has another limiter than before
+	}
 }
 
 // sit adds a limit on calls in flight, with places of its own or of the transport's (nil).

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve"
@@ -82,7 +83,19 @@ func (a *account) hold(k kind) {
 		a.resize(k, n)
 	} else if l := m.own.Load(); l != nil { // for the calls that wait
 		_ = l.Retime(math.Inf(1))
+		a.stop(l.Snapshot().PausedUntil)
 	}
+}
+
+// stop stops the account's calls, whatever its limits become.
+func (a *account) stop(until time.Time) {
+	l := a.reserver(calls).(*reserve.Limiter)
+	(*engine.Limiter)(l).Stop(until)
+}
+
+func (a *account) stopped() bool {
+	l := a.limiter(calls)
+	return l != nil && l.NextFree().After(a.of.clock.Now())
 }
 
 // resize lets waiting calls go earlier if the limit grows. If it shrinks, a call that has a time keeps it.

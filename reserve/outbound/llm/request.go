@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve/outbound"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
@@ -55,7 +54,7 @@ func (c *call) price(k kind) int {
 	a := c.account
 	switch {
 	case k == calls:
-		if a.limits[requests].size.Load() > 0 && !a.spaced.Load() {
+		if a.limits[requests].size.Load() > 0 && !a.spaced.Load() && !a.stopped() {
 			return 0
 		}
 		return 1
@@ -116,7 +115,7 @@ func (c *call) answered(r *http.Response) {
 	now := a.of.clock.Now()
 	if said := reply.Read(r, now, reply.Dialects); said.Refused && !said.Final && !said.Told && len(said.Limits) == 0 {
 		if rest := a.flight.refuse(c, now); rest > 0 {
-			c.stop(rest)
+			a.stop(now.Add(rest))
 		}
 	}
 	if r.StatusCode == http.StatusTooManyRequests && !c.most && !c.file && a.of.settles && a.flight.Out() > 1 {
@@ -147,14 +146,5 @@ func (c *call) over(response *http.Response) {
 	c.account.leave()
 	if response == nil || !c.reading.begun() {
 		c.leave()
-	}
-}
-
-// stop stops the key's calls.
-func (c *call) stop(d time.Duration) {
-	for _, k := range []kind{requests, calls} {
-		if l := c.account.limiter(k); l != nil {
-			(*engine.Limiter)(l).Stop(c.account.of.clock.Now().Add(d))
-		}
 	}
 }

@@ -110,7 +110,7 @@ func (c *call) finish(d *reading) {
 		}
 	}
 	if d.counter.ending == refusal {
-		c.stop(firstRest)
+		c.account.stop(c.account.of.clock.Now().Add(firstRest))
 	}
 	c.spent = n
 }
