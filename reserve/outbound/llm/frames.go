@@ -40,8 +40,21 @@ func (f *frames) write(piece []byte) {
 		if len(came) < int(total) {
 			return
 		}
-		f.take(f.came.Next(int(total))[prelude+headers : total-trailer])
+		frame := f.came.Next(int(total))
+		f.fails(frame[prelude : prelude+headers])
+		f.take(frame[prelude+headers : total-trailer])
 	}
+}
+
+// fails reads why a frame ends the stream. A header is its name's length, its name, 7 for a string, the length of that in
+// two bytes, and the string.
+func (f *frames) fails(headers []byte) {
+	_, value, ok := bytes.Cut(headers, []byte(":exception-type\x07"))
+	if !ok || len(value) < 2 {
+		return
+	}
+	n := min(2+int(binary.BigEndian.Uint16(value)), len(value))
+	f.counter.value(ofError, value[2:n], true)
 }
 
 func (f *frames) take(payload []byte) {

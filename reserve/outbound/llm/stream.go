@@ -30,7 +30,7 @@ func bodyOf(r *http.Response, c *counter) body {
 // write reads JSON: one document, a list, or one after the other.
 func (c *counter) write(piece []byte) { c.scan.write(piece) }
 
-// events are server-sent events (WHATWG HTML).
+// events are server-sent events (WHATWG HTML). Behind them may come an error as it would come without them: Gemini's.
 type events struct {
 	counter *counter
 	line    lineState
@@ -41,9 +41,10 @@ type events struct {
 type lineState uint8
 
 const (
-	inName  lineState = iota // at the begin of a line: it is data, another field, or empty
-	inData                   // behind "data:"
-	inOther                  // in another field
+	inName         lineState = iota // at the begin of a line: it is data, another field, or empty
+	inData                          // behind "data:"
+	inOther                         // in another field
+	inBareDocument                  // until the body ends
 )
 
 const (
@@ -53,10 +54,18 @@ const (
 
 func (e *events) write(piece []byte) {
 	for len(piece) > 0 {
+		if e.line == inBareDocument {
+			e.counter.write(piece)
+			return
+		}
 		if e.cr && piece[0] == '\n' {
 			piece = piece[1:]
 		}
 		e.cr = false
+		if e.line == inName && len(e.name) == 0 && len(piece) > 0 && (piece[0] == '{' || piece[0] == '[') {
+			e.line = inBareDocument
+			continue
+		}
 		n := bytes.IndexAny(piece, "\r\n")
 		if n < 0 {
 			e.part(piece)
@@ -98,6 +107,8 @@ func (e *events) endLine() {
 }
 
 func (e *events) end() {
-	e.endLine() // some servers do not end the last line
+	if e.line != inBareDocument {
+		e.endLine() // some servers do not end the last line
+	}
 	e.counter.end()
 }

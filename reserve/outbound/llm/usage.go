@@ -19,6 +19,7 @@ const (
 	usageFields
 	ofType // of an event
 	ofError
+	ofCode // of an error, or of a success
 	ofID
 	ofStatus
 )
@@ -33,7 +34,10 @@ type Usage struct {
 // usageForm has the places of all providers' usages, which don't contradict each other.
 var usageForm = formOf(map[field]string{
 	ofType: "type", ofID: "id", ofStatus: "status",
-	ofError: "error.type error.code error.status response.error.code",
+	// A code says what an error is. OpenRouter has it in a choice, Ollama and TGI a sentence in its place, the Responses API,
+	// DashScope and vLLM at the top.
+	ofError: "error error.type error.code error.status response.error.code choices[.error.code error_type delta.error",
+	ofCode:  "code",
 	ofInput: inUsages("prompt_tokens input_tokens inputTokens promptTokenCount inputTokenCount") +
 		" prompt_eval_count", // Ollama
 	ofCacheWrite: inUsages("cache_creation_input_tokens cacheWriteInputTokens toolUsePromptTokenCount " +
@@ -112,16 +116,18 @@ func (c *counter) begin(ignored *ignored) {
 }
 
 func (c *counter) value(is field, text []byte, quoted bool) {
-	if string(text) == "null" && !quoted {
+	if len(text) == 0 || !quoted && (string(text) == "null" || string(text) == "false") {
 		return
 	}
 	switch is {
 	case ofType:
-		c.repeat = bytes.HasSuffix(text, []byte(".done"))
-	case ofError:
-		if c.ending = max(c.ending, failed); refusals.Match(text) {
-			c.ending = refusal
+		if c.repeat = bytes.HasSuffix(text, []byte(".done")); string(text) == "error" {
+			c.ending = max(c.ending, failed)
 		}
+	case ofError:
+		c.ending = max(c.ending, failed, endingOf(text))
+	case ofCode:
+		c.ending = max(c.ending, endingOf(text))
 	case ofID:
 		c.id = string(text[:min(len(text), maxModel)])
 	case ofStatus:
@@ -194,8 +200,16 @@ func (c *counter) take() {
 	n.known = true
 }
 
+func endingOf(code []byte) ending {
+	if refusals.Match(code) {
+		return refusal
+	}
+	return well
+}
+
 // refusals are errors that say that there were too many calls, or that the server is overloaded.
-var refusals = regexp.MustCompile(`^(429|503|529|RESOURCE_EXHAUSTED|UNAVAILABLE)$|rate_limit|overloaded|throttl`)
+var refusals = regexp.MustCompile(`(?i)^(429|503|529)$|resource.?exhausted|unavailable|rate.?limit|overloaded|throttl|` +
+	`too.?many.?requests|too busy|server busy|pending requests|capacity.?exceeded`)
 
 // unsaid returns the tokens put out since the latest usage.
 func (c *counter) unsaid() int { return int(min((c.milli+500)/1000, maxTokens)) }
