@@ -124,6 +124,7 @@ func (d *Deployments) send(o *route, r *http.Request) (response *http.Response, 
 		}
 	}()
 	response, err = d.paced.RoundTrip(send)
+	response, err = o.latest.orTooLarge(response, err)
 	switch {
 	case err == nil:
 		if response.Request == send {

@@ -28,6 +28,8 @@ type call struct {
 	before [calls]int // used of each limit then, it included
 	spent  count      // what it used, as far as that is known
 
+	large error // it was refused, and is larger than a limit that the refusal told
+
 	name  string // of the model, at its deployment
 	route *route // its way to one of several deployments; nil: there is one
 
@@ -113,9 +115,13 @@ func (c *call) answered(r *http.Response) {
 		return
 	}
 	now := a.of.clock.Now()
-	if said := reply.Read(r, now, reply.Dialects); said.Refused && !said.Final && !said.Told && len(said.Limits) == 0 {
-		if rest := a.flight.refuse(c, now); rest > 0 {
-			a.stop(now.Add(rest))
+	said := reply.Read(r, now, reply.Dialects)
+	if c.large = nil; said.Refused && !said.Final {
+		if c.large = c.fits(); c.large != nil {
+			r.Header.Set("X-Should-Retry", "false")
+		}
+		if !said.Told && len(said.Limits) == 0 {
+			a.flight.stop(c, now)
 		}
 	}
 	if r.StatusCode == http.StatusTooManyRequests && !c.most && !c.file && a.of.settles && a.flight.Out() > 1 {

@@ -1,6 +1,9 @@
 package llm
 
-import "fmt"
+import (
+	"fmt"
+	"net/http"
+)
 
 // TooLargeError says that a call is larger than a limit, and so would be refused whenever it comes.
 type TooLargeError struct {
@@ -11,6 +14,15 @@ type TooLargeError struct {
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("llm: a call of at least %d tokens is larger than the limit of %s, %d", e.Tokens, e.Limit, e.Most)
+}
+
+// orTooLarge makes an error of a response that refuses a call which could never go.
+func (c *call) orTooLarge(response *http.Response, err error) (*http.Response, error) {
+	if err != nil || c == nil || c.large == nil {
+		return response, err
+	}
+	response.Body.Close()
+	return nil, c.large
 }
 
 func (c *call) fits() error {

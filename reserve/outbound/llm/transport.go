@@ -160,7 +160,7 @@ func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err
 		send = c.askForUsage(send, c.body)
 	}
 	c.prompt.body = nil
-	return t.paced.RoundTrip(send.WithContext(c))
+	return c.orTooLarge(t.paced.RoundTrip(send.WithContext(c)))
 }
 
 func (t *Transport) enroll(c *call, r *http.Request) {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -383,6 +384,35 @@ func TestTooLarge(t *testing.T) {
 			require.Zero(t, time.Since(begin), "others go")
 		})
 	}
+}
+
+// A call that is larger than the limit which its own refusal tells fails at once. It has used nothing, and others go.
+func TestTooLargeForItsRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		base := answer(func(_ *http.Request, body string) *http.Response {
+			if n++; strings.Contains(body, "5000") {
+				return says(429, `{"error":{"code":"rate_limit_exceeded"}}`, "Retry-After: 60", "x-ratelimit-limit-tokens: 1000", "x-ratelimit-remaining-tokens: 1000", "x-ratelimit-reset-tokens: 1s")
+			}
+			return used(0, 500)
+		})
+		for name, transport := range map[string]http.RoundTripper{
+			"alone":          reserve.Must(New(base, OpenAI(), Limits{}, WithOutbound(outbound.WithRetries(3)))),
+			"one of several": reserve.Must(NewDeployments(base, []Deployment{{Provider: OpenAI(), Base: &url.URL{Scheme: "https", Host: "a", Path: "/v1"}}}, WithOutbound(outbound.WithRetries(3)))),
+		} {
+			n = 0
+			begin := time.Now()
+			_, err := post(transport, api, `{"model":"m","max_tokens":5000}`)
+			var large *TooLargeError
+			require.ErrorAs(t, err, &large, name)
+			require.Equal(t, 1000, large.Most)
+			require.Zero(t, time.Since(begin), name)
+			require.Equal(t, 1, n)
+			_, err = post(transport, api, `{"model":"m","max_tokens":500}`)
+			require.NoError(t, err)
+			require.Equal(t, time.Minute, time.Since(begin), "the server's word holds")
+		}
+	})
 }
 
 // largest returns the error of a call without AnswerRefusals.
