@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -26,7 +27,7 @@ type turn struct {
 func (c *call) admit() error {
 	c.begin = c.t.now()
 	if err := c.wait(); err != nil {
-		return c.blame(err)
+		return c.expired(c.blame(err))
 	}
 	c.take()
 	c.sent = c.t.now()
@@ -58,11 +59,13 @@ func (c *call) wait() error {
 		}
 		w.end()
 	}()
-	if err := c.backOff(); err != nil {
+	ctx, end := c.waiting()
+	defer end()
+	if err := c.backOff(ctx); err != nil {
 		return err
 	}
 	for maxWait, begin := c.t.maxWait, c.t.now(); ; {
-		err := c.acquire(maxWait)
+		err := c.acquire(ctx, maxWait)
 		if err == nil {
 			c.phase = granted // before a hook, which may panic
 		}
@@ -78,7 +81,7 @@ func (c *call) wait() error {
 	}
 }
 
-func (c *call) acquire(maxWait time.Duration) error {
+func (c *call) acquire(ctx context.Context, maxWait time.Duration) error {
 	for _, w := range c.served {
 		if w.respaced() { // since the call's last attempt
 			return errChanged
@@ -88,7 +91,6 @@ func (c *call) acquire(maxWait time.Duration) error {
 		return err
 	}
 	defer c.t.lines.leave(c.line)
-	ctx := c.request.Context()
 	if err := c.line.Enter(ctx, c.place, maxWait); err != nil {
 		return err
 	}

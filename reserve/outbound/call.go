@@ -36,6 +36,7 @@ type sending struct {
 	phase    phase
 	unsent   bool          // the base transport does not have the request yet
 	outgoing *http.Request // of this attempt: a retry has a body of its own
+	expires  time.Time     // when what it has signed must be sent; zero: whenever
 	backoff  time.Duration // since heard; 0: until it is its turn
 	begin    time.Time     // of the wait
 	sent     time.Time
@@ -53,7 +54,8 @@ const (
 
 func (t *Transport) newCall(r *http.Request) *call {
 	c := &call{
-		t: t, caller: r, request: withContent(r), sending: sending{outgoing: r, unsent: true},
+		t: t, caller: r, request: withContent(r),
+		sending: sending{outgoing: r, unsent: true, expires: t.expires(r, t.now())},
 		attempt: attempt{number: 1, repeatable: repeatable(r)},
 	}
 	c.ways, c.states = c.memory.ways[:], c.memory.states[:0]

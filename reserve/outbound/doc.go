@@ -60,6 +60,12 @@
 // A refusal may have another status: GraphQL's 200 with the code RATE_LIMITED, AWS's 400, Slack's {"ok":false}. It may
 // not be about the rate: Stripe's lock_timeout, Okta's limit on calls at a time. Then only its call waits. [Sign] tells
 // of others.
+// HTTP/2's ENHANCE_YOUR_CALM is a refusal without a time; the server may have begun, so it is repeated as after a 503.
+//
+// A stop lies on what the refusal names: a limit, an account, a host; else on the key. Nothing but its end lifts it. A
+// limit a minute whose refusals say no time is over after at most six retries: 1 + 2 + 4 + 8 + 16 + 32 s.
+//
+// A request signed above the transport waits no longer than its signature lives: see [WithExpiry].
 //
 // A refusal may concern all calls: Discord's with X-RateLimit-Global or, with learned keys, one that says that the
 // named limit has room, as GitHub's secondary limits. It stops the limiter given to [New] or a [Limit] without keys,
@@ -84,11 +90,13 @@
 //
 //   - How long to stay away: Retry-After-Ms, X-Ms-Retry-After-Ms, X-Amz-Retry-After, Retry-After, other spellings
 //     (X-RateLimit-Retry-After), and the bodies of refusals by Google, Discord, Telegram, Matrix, monday.com, OpenRouter,
-//     Shopify's GraphQL and GitHub, also in gzip or deflate, or in words ("try again in 20s"). Retry-After may be seconds, decimals, one of HTTP's three date
-//     forms, or RFC 1123 with UTC. 1e9 and more is a time since 1970. More than 32 days is malformed.
+//     Shopify's GraphQL and GitHub, also in gzip or deflate, or in words ("try again in 20s"). Retry-After may be
+//     seconds, decimals, one of HTTP's three date forms, or RFC 1123 with UTC. 1e9 and more is a time since 1970. More
+//     than 32 days is malformed.
 //   - What is left: RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11, and 3 to 7 before it), and
 //     the headers of a [Dialect].
 //
 // If the local clock is more than 1.5 s away from the response's Date, times are compared with Date. Malformed headers
-// and responses from a cache are ignored, but for the Retry-After of a refusal, less its Age. Refusals that no retry can mend are returned at once.
+// and responses from a cache are ignored, but for the Retry-After of a refusal, less its Age. Refusals that no retry can
+// mend are returned at once.
 package outbound

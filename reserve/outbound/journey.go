@@ -61,7 +61,7 @@ func (c *call) another(v *verdict, err error) bool {
 		return false
 	}
 	failed := c.judge(v, err)
-	if !v.refused && !(failed && c.harmless(err)) {
+	if c.attempt.torn && !c.attempt.repeatable && !c.t.repeatAny || !v.refused && !(failed && c.harmless(err)) {
 		return false
 	}
 	c.refused = true

@@ -31,6 +31,7 @@ type settings struct {
 	hooks    Hooks
 	log      *waitLog // nil: none
 	inFlight []limit  // none: any number
+	expires  func(r *http.Request, now time.Time) time.Time
 
 	classOf func(*http.Request) (class, tenant string)
 	classes []fair.Class // nil: first come, first served
@@ -165,6 +166,17 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 //
 // A limiter belongs to one adaptive transport. Setting its rate elsewhere sets a new ceiling and begins anew.
 func Adaptive() Option { return set(func(s *settings) { s.adaptive = true }) }
+
+// WithExpiry sets the function that says until when a request must be sent; zero: whenever. A request that can't be sent
+// in time gets an *[ExpiredError] at once. Default: AWS's X-Amz-Date and 5 minutes, and presigned addresses of AWS and
+// Google Cloud Storage. A signature that has ended when the request comes counts from then: it is by another clock.
+//
+// Better sign below this transport, in its base: then each attempt has a fresh signature.
+func WithExpiry(f func(r *http.Request) time.Time) Option {
+	return checked(f != nil, "WithExpiry", nil, "a function", func(s *settings) {
+		s.expires = func(r *http.Request, _ time.Time) time.Time { return f(r) }
+	})
+}
 
 // WithHooks sets the [Hooks]. Default: none.
 func WithHooks(h Hooks) Option { return set(func(s *settings) { s.hooks = h }) }

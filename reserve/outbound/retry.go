@@ -33,11 +33,13 @@ func (c *call) again(after time.Duration) bool {
 	c.end()
 	c.outgoing, c.unsent = next, true
 	c.attempt.number++
+	c.attempt.torn = false
 	return true
 }
 
 func (c *call) mayWait() bool {
-	ctx := c.request.Context()
+	ctx, end := c.waiting()
+	defer end()
 	if c.backoff == 0 {
 		if c.ask() != nil {
 			return false
@@ -50,7 +52,7 @@ func (c *call) mayWait() bool {
 	return ctx.Err() == nil && at.Sub(c.t.now()) <= c.t.maxWait && !(hurried && at.After(deadline))
 }
 
-func (c *call) backOff() error {
+func (c *call) backOff(ctx context.Context) error {
 	if c.backoff == 0 {
 		return nil
 	}
@@ -61,8 +63,8 @@ func (c *call) backOff() error {
 	select {
 	case <-timer.Chan():
 		return nil
-	case <-c.request.Context().Done():
-		return context.Cause(c.request.Context())
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

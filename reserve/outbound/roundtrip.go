@@ -3,6 +3,7 @@ package outbound
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 
 	"github.com/nextfree/pace/reserve/outbound/internal/redirect"
 )
@@ -45,11 +46,30 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 func (t *Transport) CloseIdleConnections() { (&http.Client{Transport: t.base}).CloseIdleConnections() }
 
 func (c *call) exchange() (v verdict, err error) {
-	if err = c.send(); err != nil {
-		c.end() // before it is planned anew
-		return v, err
+	switch err = c.send(); {
+	case err == nil:
+		return c.obey(), nil
+	case isRefusal(err):
+		c.attempt.torn = true
+		c.response = &http.Response{
+			Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests,
+			Header: http.Header{}, Body: http.NoBody, Request: c.outgoing,
+		}
+		return c.obey(), err
 	}
-	return c.obey(), nil
+	c.end() // before it is planned anew
+	return v, err
+}
+
+// calm is how net/http and golang.org/x/net/http2 word HTTP/2's refusal (RFC 9113, 7). Their types are not exported, or
+// of another module.
+var calm = regexp.MustCompile(`stream error: stream ID \d+; ENHANCE_YOUR_CALM; received from peer|` +
+	`http2: server sent GOAWAY and closed the connection; LastStreamID=\d+, ErrCode=ENHANCE_YOUR_CALM, debug="(.*)"`)
+
+// isRefusal reports whether an error is a refusal without a time. Too many pings are not too many requests.
+func isRefusal(err error) bool {
+	found := calm.FindStringSubmatch(err.Error())
+	return found != nil && found[1] != "too_many_pings"
 }
 
 func (c *call) send() (err error) {

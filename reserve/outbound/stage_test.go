@@ -268,7 +268,7 @@ func TestStageRetry(t *testing.T) {
 					require.Equal(t, c.body, string(reserve.Must(io.ReadAll(made.outgoing.Body))))
 				}
 				begin := time.Now()
-				require.NoError(t, made.backOff())
+				require.NoError(t, made.backOff(t.Context()))
 				require.Equal(t, c.after, time.Since(begin))
 			})
 		})

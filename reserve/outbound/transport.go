@@ -55,7 +55,7 @@ type Transport struct {
 // New returns a *[reserve.ValueError] if base or by is a nil pointer, or an option is nil or has a bad value.
 func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transport, error) {
 	t := &Transport{base: base, settings: settings{
-		maxWait: reserve.Forever, rules: rules{maxRetryAfter: 5 * time.Minute}, dialects: reply.Dialects,
+		maxWait: reserve.Forever, expires: expiry, rules: rules{maxRetryAfter: 5 * time.Minute}, dialects: reply.Dialects,
 	}}
 	if base == nil {
 		t.base = http.DefaultTransport

@@ -26,6 +26,7 @@ type attempt struct {
 	crowded    string        // the refusing in-flight limit; "": none
 	relieved   bool          // another call was accepted since this one began to wait
 	repeatable bool
+	torn       bool // there is no response: the server may have begun
 }
 
 type verdict struct {
@@ -175,7 +176,7 @@ const golden = math.Phi
 
 func (r *rules) mayRepeat(s *reply.Reply, wanted time.Duration, a attempt) bool {
 	return a.number <= r.retries && !s.Final &&
-		(a.repeatable || r.repeatAny || !unclear(s, wanted))
+		(a.repeatable || r.repeatAny || !a.torn && !unclear(s, wanted))
 }
 
 func byChance(charges []charge, s *reply.Reply) bool {
