@@ -32,7 +32,7 @@ func trip(t *testing.T, transport http.RoundTripper, method string) (response *h
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Second)
 	t.Cleanup(cancel)
 	response, err = transport.RoundTrip(httptest.NewRequestWithContext(ctx, method, "http://a/", nil))
 	if response != nil && response.Body != nil {
