@@ -114,6 +114,9 @@ func (a *account) resize(k kind, n int32) {
 	}
 }
 
+// heeded is the time in which package outbound reads a refusal, and stops the key.
+const heeded = 500 * time.Millisecond
+
 func (a *account) observe(c *call, r *http.Response) {
 	told := false
 	for i := range headers {
@@ -136,6 +139,9 @@ func (a *account) observe(c *call, r *http.Response) {
 		}
 	}
 	if told || r.StatusCode < 300 {
+		if isRefusal(r.StatusCode) && a.flight.closed.Load() { // until its stop is known
+			a.stop(a.of.clock.Now().Add(heeded))
+		}
 		a.flight.open()
 	}
 }
