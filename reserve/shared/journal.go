@@ -50,6 +50,8 @@ const (
 	changed             // other terms
 	paused
 	resumed
+	begun    // a use of a granted record's permits: the amount is how much smaller its number is
+	ended    // likewise
 	stopped  // a pause in which permits leave a window
 	lastKind = stopped
 )
@@ -71,6 +73,9 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration,
 	written = written || back
 	for _, r := range o.refunds {
 		written = j.giveBack(r) || written
+	}
+	for _, u := range o.uses {
+		written = j.use(u) || written
 	}
 	changed, err := j.change(o)
 	if err != nil {
@@ -146,6 +151,7 @@ func (j *journal) giveBack(r refund) bool {
 	}
 	if j.records[i].amount -= int64(r.permits); j.records[i].amount <= 0 {
 		j.records = slices.Delete(j.records, i, i+1)
+		j.dropUse(r.slot.record)
 	}
 	return true
 }
@@ -231,7 +237,8 @@ func (j *journal) charge(c charge) error {
 }
 
 func (j *journal) open(more int) (err error) {
-	n := j.granted()
+	j.forget()
+	n := j.settled(j.granted())
 	if over := len(j.records) + more - mostRecords; over > 0 {
 		if over = min(n, over+mostRecords-keptRecords); over > 0 {
 			if err = j.fold(over, j.records[over-1].at); err != nil {

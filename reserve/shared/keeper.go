@@ -23,6 +23,7 @@ type order struct {
 	stop     bool   // the pause is a stop
 	refunds  []refund
 	charges  []charge
+	uses     []useAged
 	asked    []wanted
 
 	decided int64 // when
@@ -39,11 +40,13 @@ type wanted struct {
 	limit   int64 // nanoseconds; negative: the caller's time is up
 	by      int64 // on the keeper's clock: if it is decided later, its caller will have left
 	look    bool
+	uses    bool // the asking process tells when uses begin and end
 }
 
 type answer struct {
 	granted bool
 	wait    int64 // nanoseconds
+	unsure  bool  // a use may make it longer: when it is over, the request asks again
 	slot    slot
 	again   int64 // how long as many would wait now
 }
@@ -72,6 +75,7 @@ var orders = sync.Pool{New: func() any { return new(order) }}
 
 func (o *order) clear(notAfter int64) {
 	o.notAfter, o.next, o.pause, o.stop = notAfter, nil, 0, false
+	o.uses = o.uses[:0]
 	o.refunds, o.charges, o.asked, o.answers = o.refunds[:0], o.charges[:0], o.asked[:0], o.answers[:0]
 }
 
@@ -86,6 +90,9 @@ func (o *order) write(list []*request, now int64, clock *serverClock) {
 		if r.refund != nil {
 			o.refunds = append(o.refunds, *r.refund)
 		}
+		if r.use != nil {
+			o.uses = append(o.uses, useAged{r.use.record, now - r.use.at, r.use.over})
+		}
 		if r.charge.permits > 0 {
 			o.charges = append(o.charges, r.charge)
 		}
@@ -94,7 +101,7 @@ func (o *order) write(list []*request, now int64, clock *serverClock) {
 			if r.deadline != never {
 				limit = max(-1, min(limit, r.deadline-now))
 			}
-			o.asked = append(o.asked, wanted{r.permits, limit, clock.at(cmp.Or(r.by, never)), r.look})
+			o.asked = append(o.asked, wanted{r.permits, limit, clock.at(cmp.Or(r.by, never)), r.look, r.uses})
 		}
 	}
 }

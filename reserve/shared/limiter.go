@@ -39,6 +39,7 @@ type Limiter struct {
 	stock stock
 	name  string // for errors; "": see family
 
+	uses    atomic.Bool  // this process tells when uses begin and end
 	stopped atomic.Int64 // the end of the latest stop that this process has told, on its clock
 
 	mu      sync.Mutex
@@ -163,6 +164,7 @@ func (l *Limiter) reserve(ctx context.Context, r *request) (reserve.Promise, err
 	if err := l.check(r.permits); err != nil {
 		return nil, err
 	}
+	r.uses = l.uses.Load()
 	maxWait := max(0, min(time.Duration(r.maxWait), l.maxWait))
 	r.maxWait = int64(maxWait)
 	if until, limited := ctx.Deadline(); limited {
@@ -182,7 +184,7 @@ func (l *Limiter) reserve(ctx context.Context, r *request) (reserve.Promise, err
 		l.queue.giveBack(r)
 		return nil, cmp.Or(gone, l.refused(ctx, r, maxWait))
 	}
-	return &promise{limiter: l, slot: r.slot, permits: r.permits, ready: r.ready}, nil
+	return &promise{limiter: l, slot: r.slot, permits: r.permits, ready: r.ready, unsure: r.unsure}, nil
 }
 
 func (l *Limiter) check(n int) error {

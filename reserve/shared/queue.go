@@ -197,6 +197,14 @@ func (q *queue[T]) finish(list []T, failed bool, panicked any) {
 	q.waiting = nil
 }
 
+// post sends an entry, without waiting for the answer.
+func (q *queue[T]) post(r T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, r)
+	q.begin()
+}
+
 // giveBack takes back an entry that was answered, without waiting for that.
 func (q *queue[T]) giveBack(r T) {
 	q.mu.Lock()

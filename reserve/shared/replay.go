@@ -27,12 +27,13 @@ func (j *journal) restore(saved []byte, then int64, of *rules) (l reserve.Ledger
 func (j *journal) replay(n int) (reserve.Ledger, error) {
 	l, err := j.restore(j.saved, j.then, j.rules)
 	if err == nil {
-		j.apply(l, j.then, j.rules, j.records[:n])
+		j.replayUses(l, n)
 	}
 	return l, err
 }
 
-func (j *journal) apply(l reserve.Ledger, at int64, of *rules, records []record) {
+// apply applies records. It tells u, which may be nil, of those that are in use.
+func (j *journal) apply(l reserve.Ledger, u *inUse, at int64, of *rules, records []record) {
 	for _, r := range records {
 		switch r.kind {
 		case granted:
@@ -41,6 +42,9 @@ func (j *journal) apply(l reserve.Ledger, at int64, of *rules, records []record)
 			} else {
 				l.Charge(r.at, int(r.amount))
 			}
+			u.begin(r)
+		case ended:
+			u.end(r.at, r.number-uint64(r.amount))
 		case used:
 			l.Charge(r.at, int(r.amount))
 		case changed:
@@ -118,7 +122,7 @@ func (j *journal) fits(permits int) bool {
 	at, of := j.now, j.present()
 	for i, r := range j.records[j.granted():] {
 		if r.kind != granted {
-			j.apply(l, at, of, j.records[j.granted()+i:][:1])
+			j.apply(l, nil, at, of, j.records[j.granted()+i:][:1])
 		} else if _, _, ok := l.Reserve(j.collects(r, of, at), int(r.amount), r.at+1); !ok {
 			return false
 		}

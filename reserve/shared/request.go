@@ -13,6 +13,7 @@ type purchase struct {
 	permits  int
 	maxWait  int64 // nanoseconds, from when the store decides
 	deadline int64 // on the limiter's clock: ready by then; or never
+	uses     bool  // this process tells when uses begin and end
 	look     bool  // the answer says how long as many would wait
 
 	answer
@@ -21,6 +22,7 @@ type purchase struct {
 
 type change struct {
 	refund *refund
+	use    *told
 	charge charge // of no permits: none
 	pause  int64  // nanoseconds; or resume, reset
 	stop   bool   // the pause is a stop: see engine.Observer

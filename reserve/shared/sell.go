@@ -28,7 +28,9 @@ func (j *journal) promise(w wanted, at, since int64) answer {
 		r.since = at - since
 	}
 	number := j.add(r)
-	return answer{granted: true, wait: at - j.now, slot: slot{record: number, permits: w.permits}}
+	return answer{
+		granted: true, wait: at - j.now, slot: slot{record: number, permits: w.permits}, unsure: at > j.now && j.unsure(w.uses),
+	}
 }
 
 func (j *journal) wait(permits int) int64 {
@@ -66,9 +68,14 @@ func (j *journal) keep(wait int64) time.Duration {
 	if j.terms.other != nil {
 		sum := 0.0
 		for _, r := range j.records {
-			sum += float64(r.amount)
+			if r.kind == granted || r.kind == used {
+				sum += float64(r.amount)
+			}
 		}
 		d += length * (2 + sum/of.Capacity)
+	}
+	if j.used() {
+		d += float64(forgetUse)
 	}
 	return time.Duration(min(d, longest))
 }

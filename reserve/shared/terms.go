@@ -21,6 +21,7 @@ type terms struct {
 	capacity float64            // for the script; -1: no limit
 	line     smooth.LinearPrice // the price of stored permits; zero: they are free
 	packed   []byte             // for the script: see machine.lua
+	tracks   bool               // its ledger counts permits by their use
 	rules    *rules
 	ahead    float64 // of a request that is paid upfront: see smooth.Curve's Ahead
 }
@@ -82,6 +83,7 @@ func newVariant(p *engine.Policy) (*terms, error) {
 	}}
 	t.kind = p.Terms().Package
 	_, t.most = l.Size()
+	_, t.tracks = l.(tracker)
 	t.rules = &rules{saved: engine.TermsOf(l), like: l}
 	return t, nil
 }
