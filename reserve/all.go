@@ -96,8 +96,18 @@ func (b *bundle) Delay() time.Duration {
 }
 
 func (b *bundle) Wait(ctx context.Context) error {
-	last, _ := allornothing.Last(len(b.parts), b.delay)
-	failed, err := allornothing.Wait(len(b.parts), last, func(i int) error { return b.parts[i].Wait(ctx) }, b.cancel)
+	last, longest := allornothing.Last(len(b.parts), b.delay)
+	wait := func(i int) error { return b.parts[i].Wait(ctx) }
+	if longest > 0 && len(b.parts) > 1 {
+		b.Count(1)
+		defer b.Count(-1)
+		wait = func(i int) error { // where the limiter counts it itself
+			b.parts[i].engine().Count(-1)
+			defer b.parts[i].engine().Count(1)
+			return b.parts[i].Wait(ctx)
+		}
+	}
+	failed, err := allornothing.Wait(len(b.parts), last, wait, b.cancel)
 	return b.named(failed, err)
 }
 
@@ -128,6 +138,13 @@ func (b *bundle) Begin() {
 func (b *bundle) End() {
 	for i := range b.parts {
 		b.parts[i].End()
+	}
+}
+
+// Count counts a caller that waits for all as waiting at each part.
+func (b *bundle) Count(by int) {
+	for i := range b.parts {
+		b.parts[i].engine().Count(by)
 	}
 }
 

@@ -135,6 +135,19 @@ func (r *Reservation) Await(ctx context.Context) (waited time.Duration, err erro
 	return max(0, wait-r.Delay()), err
 }
 
+// Count counts a caller that waits at another limit as waiting at the reservation's, too (by 1), or no longer (by -1).
+func (r *Reservation) Count(by int) {
+	if r.promise != nil {
+		if c, ok := (*r.promise).(interface{ Count(by int) }); ok {
+			c.Count(by)
+		}
+	} else if l := r.limiter; l != nil {
+		l.mu.Lock()
+		l.sleepersOf().also += by
+		l.mu.Unlock()
+	}
+}
+
 func (r *Reservation) Limiter() *Limiter { return r.limiter }
 
 // Promise returns the promise of NewReservation, or nil for a limiter's reservation.

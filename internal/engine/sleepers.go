@@ -18,6 +18,7 @@ type sleepers struct {
 	left int                  // how many of the list have left
 
 	permits int           // that they wait for, together
+	also    int           // callers that wait elsewhere, and hold a reservation here: see Reservation.Count
 	waited  time.Duration // by callers that have left, together
 	late    uint64        // a caller that check has woken; 0: none
 
@@ -57,7 +58,7 @@ func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
 	return e
 }
 
-func (s *sleepers) waiting() int { return s.list.Len() - s.left }
+func (s *sleepers) waiting() int { return s.list.Len() - s.left + s.also }
 
 // search returns the place of the first with a larger number.
 func (s *sleepers) search(number uint64) int {

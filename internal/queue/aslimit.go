@@ -21,3 +21,13 @@ func (s *Places) Rate() float64 { return math.Inf(1) }
 
 // Traits implements [limit.Limit].
 func (s *Places) Traits() limit.Traits { return limit.Traits{Silent: true, InFlight: true} }
+
+// Peek returns 0 if a place is free; else reserve.Forever: nobody knows.
+func (s *Places) Peek(int) (time.Duration, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free() {
+		return 0, nil
+	}
+	return unknown, nil
+}

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
-	"github.com/nextfree/pace/internal/engine"
-	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
@@ -120,8 +118,8 @@ func (c *call) stops(v *verdict, owed bool) {
 			c.doubt(a, v.stop)
 		}
 		wait := ruling.stop
-		if l, ok := a.By.(interface{ NextFree() time.Time }); ok && ruling.owed {
-			wait -= max(0, l.NextFree().Sub(c.heard))
+		if o, known := a.of.Outlook(); known && ruling.owed && !a.of.Traits().Silent {
+			wait -= o.Wait
 		}
 		if wait > 0 {
 			a.stop(c.heard.Add(wait))
@@ -151,8 +149,8 @@ func (c *call) throttled(v *verdict, s *reply.Reply) {
 
 // tell tells a calendar's quota what is left of the server's, and until when.
 func (c *call) tell(a *charge) {
-	if l, ok := a.By.(*reserve.Limiter); ok && a.said != nil && a.said.Ends > 0 {
-		(*engine.Limiter)(l).Said(a.said.Left, c.heard.Add(a.said.Ends))
+	if a.said != nil && a.said.Ends > 0 {
+		a.of.Said(a.said.Left, c.heard.Add(a.said.Ends))
 	}
 }
 

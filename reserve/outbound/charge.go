@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
@@ -10,6 +11,7 @@ type keys struct{ limit, key any }
 
 type ask struct {
 	By      reserve.Reserver
+	of      lim.Limit            // By
 	Permits int                  // at least 1
 	Held    *reserve.Reservation // nil: not granted
 }

@@ -7,24 +7,15 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
-	"github.com/nextfree/pace/internal/bykey"
-	"github.com/nextfree/pace/internal/engine"
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
 )
 
-// tunable is a limiter that can be adapted; if it has Retime, waiting callers follow the rate.
-type tunable interface {
-	reserve.Reserver
-	pausable
-	Rate() float64
-	SetRate(permitsPerSecond float64) error
-}
-
 // A controller sets a limiter's rate. A window keeps its own: a longer one would count calls that the server has
 // forgotten, and let all of a window go at once. Its calls also need permits of another limiter, which spaces them.
 type controller struct {
-	limiter tunable // whose rate is set
+	limiter lim.Limit // whose rate is set
 	ceiling func() float64
 	even    *reserve.Limiter // limiter, beside a window; nil: there is none
 
@@ -34,14 +25,14 @@ type controller struct {
 	blind bool          // one had no answer: others need not wait to know as much
 }
 
-func newController(l tunable) *controller {
+func newController(l lim.Limit) *controller {
 	return &controller{limiter: l, ceiling: l.Rate, rate: adapt.New(l.Rate()), probe: queue.NewPlaces(1)}
 }
 
 func (c *controller) spaced(unlimited *reserve.Policy) *controller {
 	if isWindow(c.limiter) {
 		c.even = unlimited.Limiter()
-		c.limiter = c.even
+		c.limiter = lim.Of(c.even)
 	}
 	return c
 }
@@ -50,14 +41,8 @@ func (c *controller) spaced(unlimited *reserve.Policy) *controller {
 // would wait minutes for each call.
 const longest = 10 * time.Minute
 
-func isWindow(by reserve.Reserver) bool {
-	var o engine.Outlook
-	switch by := by.(type) {
-	case *reserve.Limiter:
-		o = (*engine.Limiter)(by).Outlook()
-	case bykey.Key:
-		o, _ = by.Outlook()
-	}
+func isWindow(by lim.Limit) bool {
+	o, _ := by.Outlook()
 	return o.Window && o.Capacity <= longest.Seconds()*o.Rate
 }
 
@@ -125,10 +110,11 @@ func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 
 // set sets the limiter's rate, and reserves what it stored while unlimited: else a second's worth would go at once.
 func (c *controller) set(rate float64) {
-	unlimited := math.IsInf(c.limiter.Rate(), 1)
+	unlimited := lim.Unlimited(c.limiter)
 	c.retime(rate)
-	if s, ok := c.limiter.(interface{ Stored() float64 }); ok && unlimited {
-		if n := int(min(math.Ceil(s.Stored()), math.MaxInt32)); n > 0 {
+	if unlimited {
+		o, _ := c.limiter.Outlook()
+		if n := int(min(math.Ceil(o.Stored), math.MaxInt32)); n > 0 {
 			_, _ = c.limiter.ReserveWithin(context.Background(), n, reserve.Forever)
 		}
 	}
@@ -138,11 +124,7 @@ func (c *controller) retime(rate float64) {
 	if c.even != nil && rate >= c.rate.Ceiling() {
 		rate = math.Inf(1)
 	}
-	if r, ok := c.limiter.(interface{ Retime(float64) error }); ok {
-		_ = r.Retime(rate) // fails for no positive number
-		return
-	}
-	_ = c.limiter.SetRate(rate)
+	c.limiter.Tune(rate)
 }
 
 // restore gives a forgotten controller's limiter its own rate back.
@@ -157,5 +139,3 @@ func (c *controller) restore() {
 
 // probes reports whether a call finds out the rate now.
 func (c *controller) probes() bool { return c.unknown() && c.probe.Out() > 0 }
-
-type pausable interface{ PauseUntil(t time.Time) }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/adapt"
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -251,7 +252,7 @@ func TestMemory(t *testing.T) {
 
 	fake := clockwork.NewFakeClock()
 	limiter := reserve.Must(pace.NewBursty(10, pace.WithBurst(0), pace.WithClock(fake)))
-	c := newController(limiter)
+	c := newController(lim.Of(limiter))
 	c.change(func(r *adapt.Rate) { r.Refused(time.Now(), time.Now(), time.Now().Add(time.Second), false) })
 	require.InDelta(t, 6, limiter.Rate(), 1e-9)
 	reserve.Must(limiter.Reserve(t.Context(), 12))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
@@ -187,7 +188,7 @@ func (c *call) listenToWhole() {
 // name adds a limit that the call was not charged for to the limits that its response concerns.
 func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
 	a := charge{
-		ask:   ask{By: by, Permits: c.charges[0].Permits, Held: new(reserve.Reservation)},
+		ask:   ask{By: by, of: lim.Of(by), Permits: c.charges[0].Permits, Held: new(reserve.Reservation)},
 		limit: l, key: key, named: true,
 	}
 	c.use(&a)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
 )
@@ -58,6 +59,8 @@ func (t *Transport) Snapshot() Snapshot {
 type limitState struct {
 	name, key string
 	by        reserve.Reserver
+	of        lim.Limit                  // by
+	seats     *queue.Places              // by, if it is places
 	places    int                        // by is so many places in flight; 0: a limiter
 	pause     *reserve.Limiter           // stops an upstream, or a limiter that can't be paused; nil: not needed
 	rate      atomic.Pointer[controller] // nil: not adaptive
@@ -81,17 +84,15 @@ func (l *limitState) look(now time.Time) LimitState {
 		StoppedUntil: l.stop(now),
 		Misfit:       l.belief.Load().misfit(now),
 	}
-	if by, ok := l.by.(interface{ Rate() float64 }); ok {
-		s.Rate = by.Rate()
+	if l.places == 0 {
+		o, _ := l.of.Outlook()
+		s.Rate, s.Stored = l.of.Rate(), o.Stored
 	}
 	if c := l.rate.Load(); c != nil {
 		s.Rate = min(s.Rate, c.limiter.Rate())
 	}
 	if even := l.even(); even != nil {
 		s.Rate = min(s.Rate, even.Rate())
-	}
-	if by, ok := l.by.(interface{ Stored() float64 }); ok {
-		s.Stored = by.Stored()
 	}
 	return s
 }
@@ -135,10 +136,10 @@ func (l *limitState) needed(now time.Time) bool {
 
 // taken returns how many of its places in flight are taken.
 func (l *limitState) taken() int {
-	if l.places == 0 {
+	if l.seats == nil {
 		return 0
 	}
-	return l.by.(*queue.Places).Out()
+	return l.seats.Out()
 }
 
 func (t *limitStates) all() []*limitState {
@@ -179,18 +180,13 @@ func holdsSecret(text, value string) bool {
 	return false
 }
 
-type nextFreer interface {
-	NextFree() time.Time
-	Rate() float64
-}
-
 // until returns when a call that comes now would go; zero: unknown.
 func (l *limitState) until(now time.Time) time.Time {
-	by, ok := l.by.(nextFreer)
-	if !ok {
+	o, known := l.of.Outlook()
+	if !known {
 		return time.Time{}
 	}
-	at, rate := by.NextFree(), by.Rate()
+	at, rate := now.Add(o.Wait), o.Rate
 	if even := l.even(); even != nil {
 		rate = min(rate, even.Rate())
 		if free := even.NextFree(); free.After(at) {

@@ -5,25 +5,16 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
-	"github.com/nextfree/pace/internal/bykey"
-	"github.com/nextfree/pace/internal/engine"
-	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
 // stop lets nothing go before a time: queued calls keep their distances. No later stop makes it shorter.
 func (a *charge) stop(until time.Time) {
 	extend(&a.state.stopped, until)
-	switch by := a.By.(type) {
-	case *reserve.Limiter:
-		(*engine.Limiter)(by).Stop(until)
-	case bykey.Key:
-		by.Stop(until)
-	case pausable:
-		by.PauseUntil(until)
-	default:
-		a.state.pause.PauseUntil(until)
+	if !a.of.Traits().Stops {
+		a.state.pause.PauseUntil(until) // before the limit's, which may take a while
 	}
+	a.of.Stop(until)
 }
 
 func extend(end *atomic.Int64, until time.Time) {

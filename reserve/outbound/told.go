@@ -10,8 +10,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/internal/adapt"
-	"github.com/nextfree/pace/internal/bykey"
-	"github.com/nextfree/pace/internal/engine"
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/smooth"
@@ -78,8 +77,9 @@ func (c *call) doubt(a *charge, stop time.Duration) {
 		return
 	}
 	stored := 0.
-	if by, ok := a.By.(interface{ Stored() float64 }); ok && a.belief.even.Load() == nil {
-		stored = by.Stored() // not under the belief's lock
+	if a.belief.even.Load() == nil {
+		o, _ := a.of.Outlook() // not under the belief's lock
+		stored = o.Stored
 	}
 	c.believes(a, func(told *adapt.Told) {
 		busy := c.response.StatusCode >= 500
@@ -177,7 +177,7 @@ type toldLimit struct{ rate, burst float64 }
 // smallest burst. Quotas of more than ten minutes space no calls.
 func toldBy(by reserve.Reserver) (limit toldLimit) {
 	for _, part := range queue.Limits(by) {
-		one := toldByPart(part.By)
+		one := toldByPart(lim.Of(part.By))
 		if one.rate == 0 || one.burst > longest.Seconds()*one.rate {
 			continue
 		}
@@ -189,14 +189,9 @@ func toldBy(by reserve.Reserver) (limit toldLimit) {
 	return limit
 }
 
-func toldByPart(by reserve.Reserver) (limit toldLimit) {
-	var o engine.Outlook
-	switch by := by.(type) {
-	case *reserve.Limiter:
-		o = (*engine.Limiter)(by).Outlook()
-	case bykey.Key:
-		o, _ = by.Outlook()
-	case interface{ Rate() float64 }:
+func toldByPart(by lim.Limit) (limit toldLimit) {
+	o, known := by.Outlook()
+	if !known {
 		o.Rate = by.Rate()
 		o.Capacity = o.Rate // it does not say: a second's worth
 	}

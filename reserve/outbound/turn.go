@@ -51,7 +51,7 @@ func (c *call) newLine(kept bool) *line {
 
 func (c *call) local() bool {
 	for i := range c.charges {
-		if _, ok := c.charges[i].By.(pausable); !ok {
+		if !c.charges[i].of.Traits().Tunable {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -8,7 +9,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
-	"github.com/nextfree/pace/internal/queue"
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -129,7 +130,7 @@ func (w *reason) why(now time.Time) (why Waiting, ok bool) {
 		return why, true
 	}
 	for i := range w.seats {
-		if s := &w.seats[i]; s.By.(*queue.Places).Full() {
+		if s := &w.seats[i]; isCrowded(s) {
 			return Waiting{Limit: s.limit.name, Why: Crowded}, true
 		}
 	}
@@ -146,30 +147,56 @@ func (w *reason) why(now time.Time) (why Waiting, ok bool) {
 	return why, ok
 }
 
+// isCrowded reports whether no place in flight is free.
+func isCrowded(seat *charge) bool {
+	wait, _ := seat.of.Peek(1)
+	return wait > 0
+}
+
 // blame names the limit in a [reserve.WaitError].
 func (c *call) blame(err error) error {
 	var wait *reserve.WaitError
-	if !errors.As(err, &wait) || wait.Limit != "" {
+	if !errors.As(err, &wait) || err != error(wait) {
 		return err
+	}
+	if wait.Limit != "" {
+		return c.rename(wait)
 	}
 	because := c.reason()
 	why, _ := because.why(c.t.now())
-	if why.Limit == "" {
-		why.Limit = c.silentLimit()
+	name := cmp.Or(why.Limit, c.dearLimit(), c.silentLimit())
+	return lim.Named(err, func() string { return name })
+}
+
+// rename gives a limit that has a name elsewhere the name that it has here.
+func (c *call) rename(err *reserve.WaitError) error {
+	for i := range c.charges {
+		if a := &c.charges[i]; a.of.Name() == err.Limit && a.name() != "" {
+			named := *err
+			named.Limit = a.name()
+			return &named
+		}
 	}
-	if why.Limit == "" || err != error(wait) {
-		return err
+	return err
+}
+
+// dearLimit returns the name of the limit at which the call's cost would wait longest; "": none.
+func (c *call) dearLimit() (name string) {
+	longest := time.Duration(0)
+	for i := range c.charges {
+		a := &c.charges[i]
+		if wait, err := a.of.Peek(a.Permits); err == nil && wait > longest {
+			longest, name = wait, a.name()
+		}
 	}
-	named := *wait
-	named.Limit = why.Limit
-	return &named
+	return name
 }
 
 // silentLimit returns the name of the only limit that can't tell when it has room, such as a shared one; else "".
 func (c *call) silentLimit() (name string) {
 	n := 0
 	for _, s := range c.states {
-		if _, tells := s.by.(nextFreer); !tells && s.places == 0 {
+		if s.places == 0 && s.of.Traits().Silent {
 			name = s.name
 			n++
 		}

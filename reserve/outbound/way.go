@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/isnil"
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
 )
@@ -98,7 +98,7 @@ func (c *call) chargeLimit(l *limit, permits int) error {
 	if isnil.Value(by) {
 		return valueError("the limiter of "+fmt.Sprint(key), nil, "a Reserver")
 	}
-	if _, ok := by.(*queue.Places); ok {
+	if lim.Of(by).Traits().InFlight {
 		c.sit(l, key, by)
 	} else {
 		c.charge(l, key, by, permits)
@@ -142,10 +142,8 @@ func (w *way) changes() bool {
 // fits reports whether the way's limiters can ever hold the call's cost.
 func (w *way) fits() bool {
 	for i := range w.charges {
-		if by, ok := w.charges[i].By.(*reserve.Limiter); ok {
-			if most := (*engine.Limiter)(by).Outlook().Capacity; most >= 1 && float64(w.charges[i].Permits) > most {
-				return false
-			}
+		if most := lim.Most(w.charges[i].of); most > 0 && float64(w.charges[i].Permits) > most {
+			return false
 		}
 	}
 	return true
@@ -161,14 +159,14 @@ func (w *way) dearest() (most *charge) {
 }
 
 func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
-	c.charges = append(c.charges, charge{ask: ask{By: by, Permits: permits}, limit: l, key: key})
+	c.charges = append(c.charges, charge{ask: ask{By: by, of: lim.Of(by), Permits: permits}, limit: l, key: key})
 	c.use(&c.charges[len(c.charges)-1])
 }
 
 func (c *call) use(a *charge) {
 	c.watchState(a)
-	if adaptable, ok := a.By.(tunable); ok && (c.t.adaptive || a.limit.adaptive) && !a.limit.upstream {
-		a.rate = c.t.controllerOf(adaptable, a)
+	if (c.t.adaptive || a.limit.adaptive) && !a.limit.upstream && a.of.Traits().Tunable {
+		a.rate = c.t.controllerOf(a)
 		a.state.rate.Store(a.rate)
 		a.even = a.rate.even
 	} else {
@@ -189,6 +187,7 @@ func (c *call) sit(l *limit, key any, places reserve.Reserver) {
 		c.watchState(&a)
 		a.By = a.state.by
 	}
+	a.of = lim.Of(a.By)
 	c.seats = append(c.seats, a)
 }
 
@@ -201,20 +200,19 @@ func (c *call) concerned() []charge {
 
 // controllerOf returns a limiter's controller. Keys with the same *reserve.Limiter share it: two would take each
 // other's cuts for ceilings. Other limiters may be made for each request, so theirs is the key's.
-func (t *Transport) controllerOf(l tunable, a *charge) *controller {
+func (t *Transport) controllerOf(a *charge) *controller {
 	var key any = keys{a.limit, a.key}
-	if shared, ok := l.(*reserve.Limiter); ok {
+	if shared := lim.Local(a.of); shared != nil {
 		key = shared
 	}
-	c := t.controllers.getOr(key, func() *controller { return newController(l).spaced(t.unlimited) })
+	c := t.controllers.getOr(key, func() *controller { return newController(a.of).spaced(t.unlimited) })
 	c.follow()
 	return c
 }
 
 // roomOf returns the room of a limit; nil if it has a rate, or one is being found and no window is known.
 func (a *charge) roomOf() *room {
-	by, ok := a.By.(interface{ Rate() float64 })
-	if !ok || a.rate == nil && !math.IsInf(by.Rate(), 1) {
+	if rate := a.of.Rate(); rate == 0 || a.rate == nil && !math.IsInf(rate, 1) {
 		return nil
 	}
 	if window := a.said != nil && a.said.Ends > 0; a.state.room.Load() == nil && (a.rate == nil || window) {
@@ -228,7 +226,7 @@ func (t *Transport) pauseOf(a *charge) *reserve.Limiter {
 	if a.limit.upstream {
 		return t.upstreams.all[a.key.(int)].pause
 	}
-	if _, ok := a.By.(pausable); ok || a.limit.places > 0 {
+	if a.limit.places > 0 || a.of.Traits().Stops {
 		return nil
 	}
 	return t.unlimited.Limiter()
@@ -253,9 +251,10 @@ func (t *Transport) stateOf(a *charge, r *http.Request) *limitState {
 			states.forget(t.now())
 			t.lines.forget()
 		}
-		s = &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By, places: a.limit.places, pause: t.pauseOf(a)}
+		s = &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By, of: a.of, places: a.limit.places, pause: t.pauseOf(a)}
 		if s.places > 0 {
-			s.by = queue.NewPlaces(s.places)
+			s.seats = queue.NewPlaces(s.places)
+			s.by, s.of = s.seats, s.seats
 		}
 		states.of[key] = s
 	}
