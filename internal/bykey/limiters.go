@@ -145,6 +145,14 @@ func (k *Limiters[K]) Outlook(key K) (o engine.Outlook, err error) {
 	return o, err
 }
 
+func (k *Limiters[K]) Snapshot(key K) (s reserve.Snapshot, err error) {
+	err = k.with(context.Background(), key, func(e *entry[K]) error {
+		s = reserve.Snapshot(e.copied().Snapshot())
+		return nil
+	})
+	return s, err
+}
+
 func (k *Limiters[K]) Len() int { return int(k.keys.Load()) }
 
 func (k *Limiters[K]) Keys() iter.Seq[K] {

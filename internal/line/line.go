@@ -109,9 +109,6 @@ func (l *Line[S]) Last() S {
 	return l.frontier()
 }
 
-// Newest returns the number of the newest request.
-func (l *Line[S]) Newest() uint64 { return l.newest }
-
 func (l *Line[S]) Len() int { return l.wait.Len() }
 
 // Permits returns how many permits wait; only charges: how many of them.

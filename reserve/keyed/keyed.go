@@ -117,6 +117,12 @@ func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
 	return k.keys().Peek(key, n)
 }
 
+// Snapshot returns the state and the counts of the key's limiter, as [reserve.Limiter.Snapshot] does. Of a key without
+// reservations only the state is remembered: its counts are 0, and so they are after a key was dropped. It takes
+// nothing, and no memory for a key that is not remembered. It returns the policy function's error, and
+// [ErrTooManyKeys].
+func (k *Limiters[K]) Snapshot(key K) (reserve.Snapshot, error) { return k.keys().Snapshot(key) }
+
 // Len returns how many keys are remembered now.
 func (k *Limiters[K]) Len() int { return k.keys().Len() }
 

@@ -20,6 +20,7 @@ type journal struct {
 	rules   *rules // the ledger's, then
 	last    int64  // when the journal was written
 	newest  uint64 // number of a record
+	uses    bool   // uses are told
 	gaps    bool   // something was given back while others wait
 	records []record
 
@@ -50,8 +51,8 @@ const (
 	changed             // other terms
 	paused
 	resumed
-	begun    // a use of a granted record's permits: the amount is how much smaller its number is
-	ended    // likewise
+	begun    // granted, and in use: see use.go
+	ended    // the same, and the use is over
 	stopped  // a pause in which permits leave a window
 	lastKind = stopped
 )
@@ -82,7 +83,7 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration,
 		return false, 0, err
 	}
 	written = written || changed
-	if err := j.open(len(o.asked)); err != nil {
+	if err := j.begin(len(o.asked)); err != nil {
 		return false, 0, err
 	}
 	for _, w := range o.asked {
@@ -146,15 +147,17 @@ func (j *journal) granted() int { return j.upTo(j.now) }
 func (j *journal) giveBack(r refund) bool {
 	j.gaps = j.gaps || j.lastGrant() > j.now
 	i := slices.IndexFunc(j.records, func(of record) bool { return of.number == r.slot.record })
-	if i < 0 || j.records[i].kind != granted {
+	if i < 0 || !j.records[i].has() {
 		return false
 	}
 	if j.records[i].amount -= int64(r.permits); j.records[i].amount <= 0 {
 		j.records = slices.Delete(j.records, i, i+1)
-		j.dropUse(r.slot.record)
 	}
 	return true
 }
+
+// has reports whether the record has a request's permits.
+func (r *record) has() bool { return r.kind == granted || r.kind == begun || r.kind == ended }
 
 func (j *journal) add(r record) uint64 {
 	j.newest++
@@ -236,7 +239,7 @@ func (j *journal) charge(c charge) error {
 	return nil
 }
 
-func (j *journal) open(more int) (err error) {
+func (j *journal) begin(more int) (err error) {
 	j.forget()
 	n := j.settled(j.granted())
 	if over := len(j.records) + more - mostRecords; over > 0 {
@@ -265,8 +268,13 @@ func (j *journal) fold(n int, at int64) error {
 	if err != nil {
 		return err
 	}
+	going := j.using(n)
 	j.saved, j.then, j.rules = l.AppendState(nil, at), at, j.rulesAfter(n)
 	j.records = slices.Delete(j.records, 0, n)
+	for _, r := range going {
+		r.at = max(r.at, at)
+		j.records = slices.Insert(j.records, j.upTo(r.at), r)
+	}
 	return nil
 }
 

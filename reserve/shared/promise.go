@@ -166,8 +166,10 @@ func (p *promise) Begin() {
 	if !l.tracksUses() || p.using != nil || p.settled || p.delay() > 0 {
 		return
 	}
-	l.uses.Store(true)
 	p.using = time.AfterFunc(tellUse, p.goesOn)
+	if !l.uses.Swap(true) { // so that other processes know
+		p.tellUse(false)
+	}
 }
 
 func (p *promise) goesOn() {

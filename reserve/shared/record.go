@@ -19,10 +19,11 @@ func (e *StateError) Error() string {
 	return fmt.Sprintf("shared: a value of %d bytes is not the state of this limiter: %s", e.Size, e.Why)
 }
 
-// The flags of a value: something was given back while others wait; records say for how long they wait.
+// The flags of a value: something was given back while others wait; records say for how long they wait; uses are told.
 const (
 	hasGaps = 1 << iota
 	hasSince
+	hasUses
 )
 
 // encode writes the form that FORMATS.md has.
@@ -34,6 +35,9 @@ func (j *journal) encode() []byte {
 	flags := uint64(0)
 	if j.gaps {
 		flags |= hasGaps
+	}
+	if j.uses {
+		flags |= hasUses
 	}
 	if slices.ContainsFunc(j.records, func(r record) bool { return r.since != 0 }) {
 		flags |= hasSince
@@ -78,7 +82,7 @@ func (j *journal) decode(b []byte, t *terms, now int64) error {
 	r := reader{rest: body}
 	j.last, j.then, j.newest = int64(r.number()), int64(r.number()), r.number()
 	number, flags := r.number(), r.number()
-	j.gaps = flags&hasGaps != 0
+	j.gaps, j.uses = flags&hasGaps != 0, flags&hasUses != 0
 	j.rules = r.rules(t)
 	j.saved = append([]byte(nil), r.bytes(r.number())...) // nil if there is none
 	for at := j.then; len(r.rest) > 0; {

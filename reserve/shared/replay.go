@@ -26,14 +26,30 @@ func (j *journal) restore(saved []byte, then int64, of *rules) (l reserve.Ledger
 // replay makes the ledger after the first n records.
 func (j *journal) replay(n int) (reserve.Ledger, error) {
 	l, err := j.restore(j.saved, j.then, j.rules)
-	if err == nil {
-		j.replayUses(l, n)
+	if err != nil {
+		return nil, err
 	}
-	return l, err
+	past := min(n, j.granted())
+	j.apply(l, j.then, j.rules, j.records[:past])
+	if past < j.granted() {
+		return l, nil
+	}
+	at := j.then
+	for _, r := range j.using(past) {
+		at = j.now
+		l.Charge(at, int(r.amount))
+	}
+	if past < n {
+		if past > 0 {
+			at = max(at, j.records[past-1].at)
+		}
+		j.apply(l, at, j.rulesAfter(past), j.records[past:n])
+	}
+	return l, nil
 }
 
-// apply applies records. It tells u, which may be nil, of those that are in use.
-func (j *journal) apply(l reserve.Ledger, u *inUse, at int64, of *rules, records []record) {
+// apply applies records, but for those that are in use.
+func (j *journal) apply(l reserve.Ledger, at int64, of *rules, records []record) {
 	for _, r := range records {
 		switch r.kind {
 		case granted:
@@ -42,10 +58,7 @@ func (j *journal) apply(l reserve.Ledger, u *inUse, at int64, of *rules, records
 			} else {
 				l.Charge(r.at, int(r.amount))
 			}
-			u.begin(r)
-		case ended:
-			u.end(r.at, r.number-uint64(r.amount))
-		case used:
+		case used, ended:
 			l.Charge(r.at, int(r.amount))
 		case changed:
 			if of = r.rules; of.curve != nil {
@@ -122,7 +135,7 @@ func (j *journal) fits(permits int) bool {
 	at, of := j.now, j.present()
 	for i, r := range j.records[j.granted():] {
 		if r.kind != granted {
-			j.apply(l, nil, at, of, j.records[j.granted()+i:][:1])
+			j.apply(l, at, of, j.records[j.granted()+i:][:1])
 		} else if _, _, ok := l.Reserve(j.collects(r, of, at), int(r.amount), r.at+1); !ok {
 			return false
 		}

@@ -68,13 +68,13 @@ func (j *journal) keep(wait int64) time.Duration {
 	if j.terms.other != nil {
 		sum := 0.0
 		for _, r := range j.records {
-			if r.kind == granted || r.kind == used {
+			if r.has() || r.kind == used {
 				sum += float64(r.amount)
 			}
 		}
 		d += length * (2 + sum/of.Capacity)
 	}
-	if j.used() {
+	if j.uses {
 		d += float64(forgetUse)
 	}
 	return time.Duration(min(d, longest))

@@ -83,7 +83,7 @@ func newVariant(p *engine.Policy) (*terms, error) {
 	}}
 	t.kind = p.Terms().Package
 	_, t.most = l.Size()
-	_, t.tracks = l.(tracker)
+	t.tracks = tracks(l)
 	t.rules = &rules{saved: engine.TermsOf(l), like: l}
 	return t, nil
 }

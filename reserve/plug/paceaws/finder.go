@@ -6,26 +6,20 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 )
 
-// tunable is what an adaptive retryer needs of its limiter.
-type tunable interface {
-	Rate() float64
-	Retime(permitsPerSecond float64) error
-}
-
 // A finder sets the rate of a limiter to the one that it finds. A nil one does nothing.
 type finder struct {
-	limiter tunable
+	limiter limit.Limit
 
 	mu   sync.Mutex
 	rate adapt.Rate
 }
 
-func newFinder(by reserve.Reserver) (*finder, error) {
-	limiter, ok := by.(tunable)
-	if !ok {
+func newFinder(limiter limit.Limit, by reserve.Reserver) (*finder, error) {
+	if !limiter.Traits().Tunable {
 		return nil, &reserve.ValueError{
 			Package: "paceaws", Name: "the limiter of Adaptive", Value: by,
 			Want: "one with Rate and Retime",
@@ -63,6 +57,6 @@ func (f *finder) learn(something func(*adapt.Rate)) {
 	before := f.rate.Now()
 	something(&f.rate)
 	if now := f.rate.Now(); now != before {
-		_ = f.limiter.Retime(now) // fails for no positive number
+		f.limiter.Tune(now)
 	}
 }

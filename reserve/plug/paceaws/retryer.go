@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 
 	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -16,7 +17,7 @@ import (
 type Retryer struct {
 	aws.RetryerV2
 	settings
-	by     reserve.Reserver
+	by     limit.Limit
 	finder *finder // nil: not adaptive
 }
 
@@ -42,8 +43,8 @@ func Adaptive() Option { return func(s *settings) error { s.adaptive = true; ret
 // New returns a retryer around inner (nil: retry.NewStandard()) whose attempts each take one permit of by. Give each
 // service, region or account a limiter and a retryer.
 //
-// A by that can be paused (*[reserve.Limiter], package keyed's) is stopped when a throttling error says for how long:
-// Retry-After, or x-amz-retry-after. It returns a *[reserve.ValueError] if by is nil, or does not fit [Adaptive].
+// A by that can be paused (*[reserve.Limiter], package keyed's, a shared one for all its processes) is stopped when a
+// throttling error says for how long: Retry-After, or x-amz-retry-after. It returns a *[reserve.ValueError] if by is nil, or does not fit [Adaptive].
 func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, error) {
 	if isnil.Value(by) {
 		return nil, &reserve.ValueError{Package: "paceaws", Name: "the limiter", Value: nil, Want: "a limiter"}
@@ -51,7 +52,7 @@ func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, er
 	if inner == nil {
 		inner = retry.NewStandard()
 	}
-	r := &Retryer{RetryerV2: inner, settings: settings{longest: 5 * time.Minute}, by: by}
+	r := &Retryer{RetryerV2: inner, settings: settings{longest: 5 * time.Minute}, by: limit.Of(by)}
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, &reserve.ValueError{Package: "paceaws", Name: "an option", Value: nil, Want: "one that is not nil"}
@@ -64,7 +65,7 @@ func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, er
 		return r, nil
 	}
 	var err error
-	r.finder, err = newFinder(by)
+	r.finder, err = newFinder(r.by, by)
 	return r, err
 }
 
@@ -76,13 +77,19 @@ func (r *Retryer) GetAttemptToken(ctx context.Context) (func(error) error, error
 	if err != nil {
 		return nil, err
 	}
-	if _, err := reserve.Acquire(ctx, r.by, 1); err != nil {
+	held, err := r.by.ReserveWithin(ctx, 1, reserve.Forever)
+	if err == nil {
+		err = held.Wait(ctx)
+	}
+	if err != nil {
 		_ = release(err) // the attempt's error is told, as the SDK does
 		return nil, err
 	}
+	held.Begin()
 	sent := time.Now()
 	r.finder.sent(sent)
 	return func(err error) error {
+		held.End() // a window counts the attempt until now
 		r.hear(sent, err)
 		return release(err)
 	}, nil
@@ -111,9 +118,7 @@ func (r *Retryer) pause(now time.Time, err error) (wait time.Duration, throttled
 		return 0, false
 	}
 	if wait = min(retryAfter(now, err), r.longest); wait > 0 {
-		if p, ok := r.by.(interface{ PauseUntil(time.Time) }); ok {
-			p.PauseUntil(now.Add(wait))
-		}
+		r.by.Stop(now.Add(wait))
 	}
 	return wait, true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -63,9 +64,6 @@ func (r *RateLimiter) TryAccept() bool {
 	if r.stopped.Err() != nil {
 		return false
 	}
-	if l, ok := r.by.(*reserve.Limiter); ok {
-		return l.TryAcquire(1)
-	}
 	_, err := r.by.ReserveWithin(r.stopped, 1, 0)
 	return err == nil
 }
@@ -73,10 +71,7 @@ func (r *RateLimiter) TryAccept() bool {
 // QPS returns the limiter's rate, in permits per second: the present one, where that changes; 0 if
 // the limiter can't tell.
 func (r *RateLimiter) QPS() float32 {
-	if l, ok := r.by.(interface{ Rate() float64 }); ok {
-		return float32(l.Rate())
-	}
-	return 0
+	return float32(limit.Of(r.by).Rate())
 }
 
 // Stop refuses all requests from now on, and ends all waits. The limiter given to NewRateLimiter goes on.
