@@ -105,7 +105,7 @@ func TestQueueLimiterFails(t *testing.T) {
 	limiter, _ := onePerSecond(reserve.WithMaxWait(second))
 	q = newQueue(t, limiter, nil)
 	for i := range 4 {
-		require.Equal(t, min(time.Duration(i), 2)*second, q.When(string(rune('a'+i))))
+		require.InDelta(t, i, q.When(string(rune('a'+i))).Seconds(), 0.1)
 	}
 
 	for _, none := range []reserve.Reserver{nil, (*reserve.Limiter)(nil)} {
