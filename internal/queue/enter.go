@@ -47,7 +47,10 @@ func (q *Queue) join(p *Place, maxWait time.Duration) (look bool, err error) {
 	now := q.lock()
 	defer q.mu.Unlock()
 	h := q.bound
-	due := h != nil && h.place.sleepers == 0 && h.delay() <= 0 // the timer may be late
+	due := h != nil && h.place.sleepers == 0 && h.delay() <= 0
+	if due { // the timer may be late
+		q.grantHolder(now, h.place)
+	}
 	if err := q.push(p, maxWait); err != nil {
 		return false, err
 	}

@@ -59,7 +59,7 @@ func TestMemoryOfAClient(t *testing.T) {
 	}{
 		"the last tier":          {[]inbound.Tier{inbound.Global("global", all), perKey}, 150},
 		"the last tier, by keys": {[]inbound.Tier{inbound.Global("global", all), perKeyBy}, 150},
-		"the first of two":       {[]inbound.Tier{inbound.PerKey("client", client, policy), inbound.Global("global", all)}, 550},
+		"the first of two":       {[]inbound.Tier{inbound.PerKey("client", client, policy), inbound.Global("global", all)}, 580},
 	} {
 		t.Run(name, func(t *testing.T) { require.Less(t, memoryOfAClient(t, c.tiers), c.most) })
 	}

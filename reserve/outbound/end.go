@@ -77,15 +77,17 @@ func leave(seats []charge) {
 // placed returns a response's body that gives the places back when it is closed, fails, was read to its end, or its
 // request's context ends: until then the server may still work on it, and net/http holds its connection.
 func placed(ctx context.Context, of io.ReadCloser, seats []charge) io.ReadCloser {
-	b := &placedBody{ReadCloser: of}
-	b.leave = sync.OnceFunc(func() { leave(seats) })
-	b.stop = context.AfterFunc(ctx, b.leave)
+	b := &placedBody{ReadCloser: of, seats: seats}
+	if ctx.Done() != nil {
+		b.stop = context.AfterFunc(ctx, b.leave)
+	}
 	return bodies.Instead(of, b)
 }
 
 type placedBody struct {
 	io.ReadCloser
-	leave func()
+	seats []charge
+	once  sync.Once
 	stop  func() bool
 }
 
@@ -102,9 +104,13 @@ func (b *placedBody) Close() error {
 }
 
 func (b *placedBody) over() {
-	b.stop()
+	if b.stop != nil {
+		b.stop()
+	}
 	b.leave()
 }
+
+func (b *placedBody) leave() { b.once.Do(func() { leave(b.seats) }) }
 
 func (c *call) release() {
 	for _, s := range c.states {

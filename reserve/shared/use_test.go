@@ -146,11 +146,11 @@ func TestCallsOfUses(t *testing.T) {
 			end()
 			synctest.Wait()
 		}
-		require.EqualValues(t, 22, // with one to learn the time, and one that tells of the first use
+		require.EqualValues(t, 21, // with one that tells of the first use
 			stores[0].calls.Load())
 		end := inUse(t, all[0], 1)
 		synctest.Wait()
-		require.EqualValues(t, 23, stores[0].calls.Load())
+		require.EqualValues(t, 22, stores[0].calls.Load())
 		end()
 		synctest.Wait()
 		l, err := shared.NewIn(stores[0], "plain", reserve.Must(window.Policy(1, time.Second)))

@@ -44,6 +44,8 @@ type store struct {
 func (s *store) Update(
 	ctx context.Context, key string, f func(now time.Time, old []byte) (value []byte, keep time.Duration, err error),
 ) error {
+	ctx, cancel := early(ctx)
+	defer cancel()
 	leave, err := s.turns.Take(ctx, key)
 	if err != nil {
 		return &Error{Op: "wait", Bucket: s.bucket, Err: err}
@@ -78,6 +80,16 @@ func (s *store) Update(
 			return nil
 		}
 	}
+}
+
+// early returns a context that ends a tenth of its time earlier, at most 20 ms: only then NATS tells that a user may not
+// write, and a caller that leaves at its deadline must hear of that.
+func early(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, end.Add(-min(20*time.Millisecond, time.Until(end)/10)))
 }
 
 func (s *store) failed(ctx context.Context, key, op string, err, before error, written bool) error {

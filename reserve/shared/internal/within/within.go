@@ -21,8 +21,6 @@ const (
 	// pause finds out whether new calls hang, too: a connection to a machine that is gone hangs for a quarter of an hour.
 	mostLeft = 8
 	pause    = 10 * time.Second
-	// grace is for calls that end with their contexts: their own error says more.
-	grace = 20 * time.Millisecond
 )
 
 var (
@@ -51,8 +49,8 @@ type answer[T any] struct {
 	panicked any
 }
 
-// Do calls do in a goroutine and returns its answer, or the cause of the context's end if that comes 20 ms earlier: then
-// over is false, and do goes on. A panic of do is the caller's, unless that has left.
+// Do calls do in a goroutine and returns its answer, or the cause of the context's end if that comes first: then over is
+// false, and do goes on. A panic of do is the caller's, unless that has left.
 func Do[T any](ctx context.Context, c *Calls, do func() (T, error)) (value T, over bool, err error) {
 	if err := c.begin(); err != nil {
 		return value, true, err
@@ -74,13 +72,6 @@ func Do[T any](ctx context.Context, c *Calls, do func() (T, error)) (value T, ov
 	case a := <-answers:
 		return a.result(ctx)
 	case <-ctx.Done():
-	}
-	late := time.NewTimer(grace)
-	defer late.Stop()
-	select {
-	case a := <-answers:
-		return a.result(ctx)
-	case <-late.C:
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
