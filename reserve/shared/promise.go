@@ -128,7 +128,6 @@ func (p *promise) settle(actual int, tell func(*request)) {
 		return
 	}
 	p.settled, p.used = true, max(0, actual)
-	p.earlier()
 	asking, inUse := p.asking, p.using != nil && !p.over
 	p.move()
 	p.mu.Unlock()
@@ -137,14 +136,6 @@ func (p *promise) settle(actual int, tell func(*request)) {
 	}
 	if !asking {
 		p.giveBack(tell)
-	}
-}
-
-// earlier moves a request that waits for its own permits up by those that it gives back. The lock is held.
-func (p *promise) earlier() {
-	t, back := p.limiter.terms.Load(), p.permits-p.used
-	if p.used > 0 && back > 0 && t.upfront && t.curve.Free() {
-		p.ready -= min(int64(float64(back)*t.curve.Interval), max(0, p.ready-p.limiter.now()))
 	}
 }
 
