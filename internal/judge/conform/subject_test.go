@@ -75,12 +75,17 @@ func (s *realSubject) reserve(n int, maxWait time.Duration) (int, time.Duration,
 	return s.hold(&r, err)
 }
 
+// never is the wait of a request that waiting does not help.
+const never = -1
+
 func (s *realSubject) hold(r *reserve.Reservation, err error) (int, time.Duration, bool) {
 	var refused *reserve.WaitError
 	switch {
 	case err == nil:
 		s.held = append(s.held, r)
 		return len(s.held) - 1, r.Delay(), true
+	case errors.As(err, new(*reserve.SizeError)): // nobody waits, and there are never so many at once
+		return 0, never, false
 	case errors.As(err, &refused):
 		return 0, refused.Wait, false
 	default:

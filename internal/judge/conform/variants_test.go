@@ -111,7 +111,7 @@ func Variants() []Variant {
 		}
 		atOnce := 0.0
 		if upfront {
-			atOnce = 4 // three of a warm limiter cost what one of a cold one does, and a permit for what comes back
+			atOnce = 5 // three of a warm limiter cost what one of a cold one does, and two permits for what comes back over changes
 		}
 		add(Variant{Name: "warm-up, " + pay.name, Rate: 5, AtOnce: atOnce, Upfront: upfront}, func(rate float64) (*reserve.Policy, error) {
 			return warmup.Policy(rate, 2*time.Second, pay.opts...)
