@@ -36,7 +36,6 @@ type composition struct {
 	scale  float64 // of rates
 	base   []*reserve.Limiter
 	fails  bool
-	doors  []reserve.Reserver
 	queues []*fair.Queue
 	pools  []*pool.Pool[int]
 }
