@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,6 +41,7 @@ type pair struct {
 	clock *handClock
 	by    *reserve.Limiter
 	queue *Queue
+	mu    sync.Mutex // guards went: a step may be another goroutine's
 	went  []*queue.Place
 	model *model
 
@@ -94,7 +96,11 @@ func newPair(t *testing.T, seed uint64, random *rand.Rand) *pair {
 		w, _ := strconv.Atoi(tenant)
 		return weights[1+w%4]
 	}), WithClock(clock)))
-	set := queue.Settings{Clock: clock, Granted: func(place *queue.Place, _ int) { p.went = append(p.went, place) }}
+	set := queue.Settings{Clock: clock, Granted: func(place *queue.Place, _ int) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.went = append(p.went, place)
+	}}
 	for _, c := range classes {
 		set.Classes = append(set.Classes, queue.Class(c))
 	}
@@ -107,6 +113,17 @@ func (p *pair) note(format string, args ...any) {
 	p.trace = append(p.trace, fmt.Sprint(p.model.now(), " ")+fmt.Sprintf(format, args...))
 }
 
+// gone returns which requests went since the last call.
+func (p *pair) gone() (ids []int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.went {
+		ids = append(ids, p.byReal[e].request.id)
+	}
+	p.went = nil
+	return ids
+}
+
 // check has both do what there is to do now, and compares which were granted since the last check. Limiters round to
 // nanoseconds, so one may be a few later than the other.
 func (p *pair) check() {
@@ -116,10 +133,7 @@ func (p *pair) check() {
 		for _, r := range p.model.step() {
 			want = append(want, r.id)
 		}
-		for _, e := range p.went {
-			got = append(got, p.byReal[e].request.id)
-		}
-		p.went = nil
+		got = append(got, p.gone()...)
 		if slices.Equal(got, want) {
 			break
 		}
@@ -133,10 +147,7 @@ func (p *pair) check() {
 		for step := 0; step < 1000 && len(got) < len(want); step++ {
 			p.clock.moveTo(p.clock.Now().Add(time.Millisecond))
 			p.queue.queue.Look()
-			for _, e := range p.went {
-				got = append(got, p.byReal[e].request.id)
-			}
-			p.went = nil
+			got = append(got, p.gone()...)
 		}
 		got = got[:min(len(got), len(want))]
 	}

@@ -106,14 +106,17 @@ func TestStopOutlivesALimiter(t *testing.T) {
 func TestStopOutlivesARest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
+		var mu sync.Mutex
 		var came []time.Duration
 		base := tripper(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == "b" {
 				return says(200, ""), nil
 			}
-			at := time.Since(begin)
-			came = append(came, at)
-			switch len(came) {
+			mu.Lock()
+			came = append(came, time.Since(begin))
+			n := len(came)
+			mu.Unlock()
+			switch n {
 			case 1:
 				return says(500, ""), nil
 			case 2: // the probe
