@@ -17,7 +17,11 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) (err
 	if q.blocks {
 		q.refresh()
 	}
-	look, err := q.join(p, maxWait)
+	look, due, err := q.join(p, maxWait, false)
+	if due {
+		q.lookSoon()
+		look, _, err = q.join(p, maxWait, true)
+	}
 	if err != nil {
 		return err
 	}
@@ -42,21 +46,20 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) (err
 	return err
 }
 
-// join puts a place into the order, and reports whether there is something to do.
-func (q *Queue) join(p *Place, maxWait time.Duration) (look bool, err error) {
+// join puts a place into the order, and reports whether there is something to do: before that if the bound place is due,
+// since its timer may be late, unless the queue has looked.
+func (q *Queue) join(p *Place, maxWait time.Duration, looked bool) (look, due bool, err error) {
 	now := q.lock()
 	defer q.mu.Unlock()
-	h := q.bound
-	due := h != nil && h.place.sleepers == 0 && h.delay() <= 0
-	if due { // the timer may be late
-		q.grantHolder(now, h.place)
+	if h := q.bound; !looked && h != nil && h.place.sleepers == 0 && h.delay() <= 0 {
+		return false, true, nil
 	}
 	if err := q.push(p, maxWait); err != nil {
-		return false, err
+		return false, false, err
 	}
 	q.waiting.Add(1)
 	hopeless, _ := q.hopeless(now)
-	return due || hopeless != nil || q.order.first() == p, nil
+	return hopeless != nil || q.order.first() == p, false, nil
 }
 
 // Refusal returns the error that Enter would return. It takes nothing.

@@ -33,6 +33,7 @@ type retry struct {
 	due  bool  // something has changed, or an option returned an error
 	at   int64 // not before
 	rest time.Duration
+	lost []bool // by option: it was no better although it had said so, and is not asked before either
 }
 
 func (h *hold) limits() []Limit { return h.place.Options[h.option].Limits }
@@ -234,7 +235,6 @@ func (h *hold) arrived() bool {
 
 // settle settles limits that the request asks for its own permits; at 0, all.
 func (h *hold) settle(actual int) {
-	h.settled = true
 	for i := len(h.parts) - 1; i >= 0; i-- { // a class's own limit first: else another class would get what comes back
 		if actual == 0 || h.limits()[i].Permits == 0 {
 			h.parts[i].r.Settle(actual)

@@ -43,10 +43,16 @@ func (p *Place) ask(q *Queue, now int64, option, limit int) (time.Duration, erro
 	return l.wait(q, now, behind, l.permits(p))
 }
 
+// firstAt reports whether no earlier limit of the option is the same.
+func (p *Place) firstAt(option, limit int) bool {
+	limits := p.Options[option].Limits
+	return !slices.ContainsFunc(limits[:limit], limits[limit].same)
+}
+
 // wait returns how long it is until all limits of an option have room, as far as they tell. The place may have a hold.
 func (p *Place) wait(now int64, option int, h *hold) (longest time.Duration) {
 	for i := range p.Options[option].Limits {
-		if j := h.at(option, i); j >= 0 {
+		if j := h.at(option, i); j >= 0 && (h.option == option || p.firstAt(option, i)) {
 			longest = max(longest, min(h.delayAt(now, j), someday))
 			continue
 		}
@@ -87,9 +93,10 @@ func (q *Queue) choices(p *Place, h *hold, now int64) []choice {
 		if all[i] = (choice{i, reserve.Forever}); p.closed(i) {
 			continue
 		}
-		if tells := p.Options[i].asked(); tells || h != nil && h.option == i {
+		rests := h != nil && now < h.other.at
+		if tells := p.Options[i].asked(); h != nil && h.option == i || tells && !(rests && h.other.lose(i)) {
 			all[i].wait = p.wait(now, i, h)
-		} else if h == nil || h.other.at <= now {
+		} else if !tells && !rests {
 			all[i].wait = max(p.wait(now, i, h), time.Duration(saturate.Add(q.options[i].known.Load(), -now)))
 		}
 	}
@@ -157,6 +164,12 @@ func (q *Queue) reserve(ctx context.Context, p *Place, old *hold, maxWait time.D
 		case held[last] != nil:
 			best = held[last]
 			best.version, best.other = version, old.again(q.clock.Now(), failed != nil)
+			if best == old {
+				best.other.lost = make([]bool, len(all))
+				for i := range all {
+					best.other.lost[i] = i != old.option && (held[i] != nil || errs[i] != nil)
+				}
+			}
 			q.options[last].last.Store(q.served.Add(1))
 			return best, nil
 		case errs[last] != nil:
@@ -197,6 +210,8 @@ func (h *hold) again(now int64, failed bool) (r retry) {
 	r.due, r.at = failed, add(now, r.rest)
 	return r
 }
+
+func (r *retry) lose(option int) bool { return r.lost != nil && r.lost[option] }
 
 // try reserves at an option, and returns the wait there; reserve.Forever: it can't serve the place.
 func (q *Queue) try(
@@ -244,7 +259,7 @@ func (q *Queue) better(h *hold) bool {
 		return false
 	}
 	h.version, h.asked = version, max(h.asked, delay)
-	h.other.due = q.seen < h.other.at && !p.told()
+	h.other.due = q.seen < h.other.at && (!p.told() || h.other.lost != nil)
 	o := q.choose(q.choices(p, h, q.seen), p, h.option, reserve.Forever)
 	return o.option >= 0 && o.option != h.option && o.wait < reserve.Forever
 }
