@@ -69,15 +69,10 @@ func (p *Place) last(err error) error {
 func (q *Queue) claim(p *Place) bool {
 	now := q.lock()
 	defer q.mu.Unlock()
-	q.grantHolder(now, p)
-	return p.state == granted && p.hold.delay() <= 0
-}
-
-// grantHolder grants a place that holds all it needs. The queue's lock is held.
-func (q *Queue) grantHolder(now int64, p *Place) {
 	if h := p.hold; p.state == bound && h.full && h.delay() <= h.slack && q.order.first() == p && !p.closed(h.option) {
 		q.grant(now, h, h.delay())
 	}
+	return p.state == granted && p.hold.delay() <= 0
 }
 
 // waitFor waits for the hold's time, and looks.
