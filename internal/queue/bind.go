@@ -43,7 +43,8 @@ func (q *Queue) promised(r *reserve.Reservation) int64 {
 
 // binds has a place bound, with its hold, which it loses if it was passed and is not the first.
 func (q *Queue) binds(now int64, p *Place, t *task) {
-	passed, h := p.passed, q.release(p)
+	passed := p.passed // release changes it
+	h := q.release(p)
 	if passed {
 		if q.order.first() != p {
 			t.giveBack(h)
