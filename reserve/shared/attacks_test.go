@@ -202,12 +202,15 @@ func TestStoreThatHangs(t *testing.T) {
 type goesOn struct {
 	shared.Store
 	slow atomic.Bool
+	mu   sync.Mutex
 	late []func() error
 }
 
 func (s *goesOn) Update(ctx context.Context, key string, f change) error {
 	if s.slow.Load() {
 		<-ctx.Done()
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.late = append(s.late, func() error { return s.Store.Update(context.Background(), key, f) })
 		return ctx.Err()
 	}
@@ -226,7 +229,10 @@ func TestStoreThatGoesOn(t *testing.T) {
 		require.Error(t, err)
 		s.slow.Store(false)
 		time.Sleep(time.Second)
-		for _, late := range s.late {
+		s.mu.Lock()
+		all := s.late
+		s.mu.Unlock()
+		for _, late := range all {
 			require.Error(t, late(), "its call is over, and its order may be another's")
 		}
 		ok, err = k.TryAcquire(t.Context(), "b", 1)

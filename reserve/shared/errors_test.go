@@ -3,6 +3,7 @@ package shared
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,11 +36,11 @@ func TestLateStore(t *testing.T) {
 		l, err := NewIn(s, "late", reserve.Must(pace.TokenBucket(1e-6, 10)), WithTimeout(50*time.Millisecond))
 		require.NoError(t, err)
 		require.NoError(t, l.Wait(t.Context()))
-		s.late = true
+		s.late.Store(true)
 		_, err = l.TryAcquire(t.Context(), 1)
 		require.EqualError(t, err, `shared: no answer for "pace:{late}" within 50ms (WithTimeout): context deadline exceeded`)
 		time.Sleep(time.Second)
-		s.late = false
+		s.late.Store(false)
 		stored, err := l.Stored(t.Context())
 		require.NoError(t, err)
 		require.InDelta(t, 9, stored, 1e-3)
@@ -48,11 +49,11 @@ func TestLateStore(t *testing.T) {
 
 type lateStore struct {
 	Store
-	late bool
+	late atomic.Bool
 }
 
 func (s *lateStore) Update(ctx context.Context, key string, f func(time.Time, []byte) ([]byte, time.Duration, error)) error {
-	if s.late {
+	if s.late.Load() {
 		<-ctx.Done()
 		time.Sleep(time.Millisecond)
 	}

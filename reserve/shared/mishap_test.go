@@ -102,15 +102,16 @@ func TestPanicInAProbe(t *testing.T) {
 			require.NoError(t, err)
 			_, err = l.Stored(t.Context())
 			require.NoError(t, err)
-			s.down = true
+			s.down.Store(true)
 			for range certain {
 				_, err = l.Stored(t.Context())
 				require.Error(t, err)
 			}
-			s.down, s.asked = false, 0
+			s.down.Store(false)
+			s.asked.Store(0)
 			s.jumps = func() {
-				if s.asked == 1 {
-					s.asked++
+				if s.asked.Load() == 1 {
+					s.asked.Add(1)
 					jumps()
 				}
 			}
@@ -126,8 +127,8 @@ func TestPanicInAProbe(t *testing.T) {
 // them are enough to know that the server is away.
 func TestFallbackOfTheHurried(t *testing.T) {
 	for name, break_ := range map[string]func(*generous){
-		"refused":   func(s *generous) { s.down = true },
-		"no answer": func(s *generous) { s.late = true },
+		"refused":   func(s *generous) { s.down.Store(true) },
+		"no answer": func(s *generous) { s.late.Store(true) },
 	} {
 		for _, left := range []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 60 * time.Millisecond} {
 			for _, mode := range []Option{FailOpen(), Local(1)} {
@@ -136,7 +137,7 @@ func TestFallbackOfTheHurried(t *testing.T) {
 					require.NoError(t, err)
 					time.Sleep(time.Second) // since the last answer
 					break_(s)
-					s.asked = 0
+					s.asked.Store(0)
 					for i := range 16 {
 						ctx, cancel := context.WithTimeout(t.Context(), left)
 						r, err := l.ReserveWithin(ctx, 1, reserve.Forever)
@@ -148,8 +149,8 @@ func TestFallbackOfTheHurried(t *testing.T) {
 						require.NoError(t, ctx.Err(), "the time is not up")
 						cancel()
 					}
-					require.GreaterOrEqual(t, s.asked, 1, name)
-					require.LessOrEqual(t, s.asked, tolerated, name)
+					require.GreaterOrEqual(t, int(s.asked.Load()), 1, name)
+					require.LessOrEqual(t, int(s.asked.Load()), tolerated, name)
 				})
 			}
 		}
@@ -162,7 +163,7 @@ func TestTheHurriedTry(t *testing.T) {
 		outage(t, FailOpen(), func(t *testing.T, l *Limiter, s *generous) {
 			_, err := l.Stored(t.Context())
 			require.NoError(t, err)
-			s.deaf = true
+			s.deaf.Store(true)
 			for range tolerated {
 				_, err = l.Stored(t.Context())
 				require.Error(t, err)
@@ -175,7 +176,7 @@ func TestTheHurriedTry(t *testing.T) {
 				require.NoError(t, ctx.Err(), "the time is not up")
 				cancel()
 			}
-			s.deaf = false
+			s.deaf.Store(false)
 			time.Sleep(time.Second)
 			ctx, cancel := context.WithTimeout(t.Context(), left)
 			defer cancel()
@@ -194,7 +195,7 @@ func TestFallbackInTheQueue(t *testing.T) {
 		_, err := l.Stored(t.Context())
 		require.NoError(t, err)
 		l.queue.order.Store(true) // one call at a time
-		s.late = true
+		s.late.Store(true)
 		var all sync.WaitGroup
 		for i := range 10 {
 			all.Go(func() {
@@ -220,7 +221,8 @@ func TestTheImpatientEndNoCall(t *testing.T) {
 	outage(t, FailOpen(), func(t *testing.T, l *Limiter, s *generous) {
 		_, err := l.Stored(t.Context())
 		require.NoError(t, err)
-		s.trip, s.asked = 40*time.Millisecond, 0
+		s.trip = 40 * time.Millisecond
+		s.asked.Store(0)
 		for range 40 {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 			_, err := l.Reserve(ctx, 1)
@@ -229,7 +231,7 @@ func TestTheImpatientEndNoCall(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.LessOrEqual(t, s.asked, 2*maxCalls*(40*5/40))
+		require.LessOrEqual(t, int(s.asked.Load()), 2*maxCalls*(40*5/40))
 		probe, _, err := l.node().circuit.enter(l.now())
 		require.NoError(t, err)
 		require.False(t, probe)
@@ -385,7 +387,8 @@ func TestComingBackTogether(t *testing.T) {
 // While Redis is away no more keys are remembered than one allows.
 func TestMaxKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &generous{down: true}
+		s := &generous{}
+		s.down.Store(true)
 		policy := reserve.Must(pace.Bursty(10))
 		k, err := NewKeyed(s, policy, FailOpen(), WithMaxKeys(100))
 		require.NoError(t, err)
@@ -408,7 +411,7 @@ func TestMaxKeys(t *testing.T) {
 		_, err = k.TryAcquire(t.Context(), "7", 1)
 		require.NoError(t, err, "one that is remembered")
 		time.Sleep(2 * time.Second) // and what was granted has flowed in again
-		s.down = false
+		s.down.Store(false)
 		for i := range 1000 {
 			_, err := k.TryAcquire(t.Context(), fmt.Sprint("later ", i), 1)
 			require.NoError(t, err)

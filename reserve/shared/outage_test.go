@@ -22,52 +22,44 @@ import (
 
 // A generous server grants everything at once, in the bubble's time, and counts what it charged.
 type generous struct {
-	down, deaf, late bool // refuses; its answers are lost; is asked after the caller has given up
-	moody            bool // every second answer is lost
+	down, deaf, late atomic.Bool // refuses; its answers are lost; is asked after the caller has given up
+	moody            atomic.Bool // every second answer is lost
 	trip             time.Duration
-	asked, charged   int
-	lost             int // of those, by calls whose answers were lost
-	counts           sync.Mutex
+	asked, charged   atomic.Int64
+	lost             atomic.Int64 // of those, by calls whose answers were lost
 }
 
 func (s *generous) Eval(ctx context.Context, _ *Script, _ string, arg []byte) ([]byte, error) {
-	s.counts.Lock()
-	s.asked++
-	second := s.asked%2 == 0
-	s.counts.Unlock()
-	if !s.down {
+	second := s.asked.Add(1)%2 == 0
+	if !s.down.Load() {
 		select {
 		case <-time.After(s.trip):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
-	if s.down {
+	if s.down.Load() {
 		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	}
-	if s.late {
+	if s.late.Load() {
 		<-ctx.Done()
 		time.Sleep(time.Millisecond)
 	}
-	s.counts.Lock()
-	deaf := s.deaf || s.late || s.moody && second
-	s.counts.Unlock()
+	deaf := s.deaf.Load() || s.late.Load() || s.moody.Load() && second
 	now := time.Now().UnixMicro()
 	answer := doubles(nil, float64(now))
 	requests, _, notAfter := asked(arg)
-	s.counts.Lock()
 	if now <= notAfter {
 		answer = doubles(answer, 0, 0, 1000, 0, 0)
-		s.charged += owedIn(arg)
+		s.charged.Add(int64(owedIn(arg)))
 		for _, r := range requests {
-			s.charged += int(r[0])
+			s.charged.Add(int64(r[0]))
 			answer = doubles(answer, 0)
 			if deaf {
-				s.lost += int(r[0])
+				s.lost.Add(int64(r[0]))
 			}
 		}
 	}
-	s.counts.Unlock()
 	if deaf {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -107,7 +99,8 @@ func TestOwedIsAStoreAtMost(t *testing.T) {
 				outage(t, mode, func(t *testing.T, l *Limiter, s *generous) {
 					_, err := l.Stored(t.Context())
 					require.NoError(t, err)
-					s.deaf, s.moody = !moody, moody
+					s.deaf.Store(!moody)
+					s.moody.Store(moody)
 					granted := 0
 					begin := time.Now()
 					for range 400 {
@@ -116,7 +109,9 @@ func TestOwedIsAStoreAtMost(t *testing.T) {
 						}
 						time.Sleep(5 * time.Millisecond)
 					}
-					s.deaf, s.moody, s.charged = false, false, 0
+					s.deaf.Store(false)
+					s.moody.Store(false)
+					s.charged.Store(0)
 					time.Sleep(time.Second)
 					for range 3 {
 						_, err = l.Stored(t.Context())
@@ -124,9 +119,9 @@ func TestOwedIsAStoreAtMost(t *testing.T) {
 					}
 					flowed := 10 * time.Since(begin).Seconds()
 					t.Logf("%d permits a call, moody %v: %d charged unasked, %d afterwards; %.0f have flowed in",
-						n, moody, s.lost, s.charged, flowed)
-					require.LessOrEqual(t, float64(s.lost+s.charged), max(float64(granted), 20+flowed+float64(n)))
-					require.Positive(t, s.lost)
+						n, moody, s.lost.Load(), s.charged.Load(), flowed)
+					require.LessOrEqual(t, float64(s.lost.Load()+s.charged.Load()), max(float64(granted), 20+flowed+float64(n)))
+					require.Positive(t, s.lost.Load())
 					require.Zero(t, l.Owed())
 				})
 			}
@@ -138,22 +133,24 @@ func TestOwedIsAStoreAtMost(t *testing.T) {
 func TestOwedIsChargedOnce(t *testing.T) {
 	outage(t, FailOpen(), func(t *testing.T, l *Limiter, s *generous) {
 		require.Equal(t, 15, grants(t, l, 15))
-		s.down = true
+		s.down.Store(true)
 		require.Equal(t, 5, grants(t, l, 5))
-		s.down, s.charged = false, 0
+		s.down.Store(false)
+		s.charged.Store(0)
 		time.Sleep(100 * time.Millisecond) // longer than the circuit is open
 		for range 3 {
 			_, err := l.Stored(t.Context())
 			require.NoError(t, err)
 		}
-		require.Equal(t, 5, s.charged)
+		require.EqualValues(t, 5, s.charged.Load())
 	})
 }
 
 // The keys that were used during an outage are forgotten like others.
 func TestKeysOfAnOutageAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &generous{down: true}
+		s := &generous{}
+		s.down.Store(true)
 		k, err := NewKeyed(s, reserve.Must(pace.Bursty(10)), FailOpen())
 		require.NoError(t, err)
 		use := func(name string) {
@@ -164,7 +161,7 @@ func TestKeysOfAnOutageAreForgotten(t *testing.T) {
 		}
 		use("during ")
 		require.Equal(t, 500, k.Len(), "all of them owe")
-		s.down = false
+		s.down.Store(false)
 		time.Sleep(2 * time.Second)
 		use("after ")
 		require.Less(t, k.Len(), 50)
@@ -174,15 +171,15 @@ func TestKeysOfAnOutageAreForgotten(t *testing.T) {
 // A first call that reaches the server after its caller has given up is not charged either.
 func TestFirstCallTooLate(t *testing.T) {
 	outage(t, FailClosed(), func(t *testing.T, l *Limiter, s *generous) {
-		s.late = true
+		s.late.Store(true)
 		_, err := l.Reserve(t.Context(), 5)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, 1, s.asked)
-		require.Zero(t, s.charged)
-		s.late = false
+		require.EqualValues(t, 1, s.asked.Load())
+		require.Zero(t, s.charged.Load())
+		s.late.Store(false)
 		_, err = l.Reserve(t.Context(), 5)
 		require.NoError(t, err)
-		require.Equal(t, 5, s.charged)
+		require.EqualValues(t, 5, s.charged.Load())
 	})
 }
 
@@ -196,7 +193,7 @@ func TestKeysShareTheClock(t *testing.T) {
 			_, err := k.TryAcquire(t.Context(), fmt.Sprint(i), 1)
 			require.NoError(t, err)
 		}
-		require.Equal(t, 10, s.asked)
+		require.EqualValues(t, 10, s.asked.Load())
 	})
 }
 
@@ -204,9 +201,9 @@ func TestKeysShareTheClock(t *testing.T) {
 func TestSecondOutage(t *testing.T) {
 	outage(t, Local(0.5), func(t *testing.T, l *Limiter, s *generous) {
 		for range 3 {
-			s.down = true
+			s.down.Store(true)
 			require.Equal(t, 1, grants(t, l, 40))
-			s.down = false
+			s.down.Store(false)
 			time.Sleep(time.Minute)
 			_, err := l.Stored(t.Context())
 			require.NoError(t, err)
@@ -219,17 +216,17 @@ func TestSecondOutageOfTheImpatient(t *testing.T) {
 	outage(t, Local(0.5), func(t *testing.T, l *Limiter, s *generous) {
 		_, err := l.Stored(t.Context())
 		require.NoError(t, err)
-		s.deaf = true
+		s.deaf.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
 		_, err = l.Reserve(ctx, 1)
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		s.deaf = false
+		s.deaf.Store(false)
 		_, err = l.Stored(t.Context())
 		require.NoError(t, err)
-		s.down = true
+		s.down.Store(true)
 		require.Equal(t, 1, grants(t, l, 40))
 	})
 }
@@ -243,11 +240,12 @@ func TestComingBackFromFarAway(t *testing.T) {
 			outage(t, mode, func(t *testing.T, l *Limiter, s *generous) {
 				_, err := l.Stored(t.Context())
 				require.NoError(t, err)
-				s.trip, s.down = trip, true
+				s.trip = trip
+				s.down.Store(true)
 				for range tolerated {
 					_, err = l.Stored(t.Context())
 				}
-				s.down = false
+				s.down.Store(false)
 				time.Sleep(time.Minute)
 				for calls := 1; err != nil; calls++ {
 					require.Less(t, calls, 6, "%v away", trip)
@@ -263,13 +261,13 @@ func TestComingBackFromFarAway(t *testing.T) {
 // It does not forget its debt.
 func TestSecondOutageAtOnce(t *testing.T) {
 	outage(t, Local(0.05), func(t *testing.T, l *Limiter, s *generous) { // 0.5/s
-		s.down = true
+		s.down.Store(true)
 		require.Equal(t, 1, grants(t, l, 40))
-		s.down = false
+		s.down.Store(false)
 		time.Sleep(time.Second)
 		_, err := l.Stored(t.Context())
 		require.NoError(t, err)
-		s.down = true
+		s.down.Store(true)
 		require.Zero(t, grants(t, l, 40))
 	})
 }
@@ -280,14 +278,15 @@ func TestRefusedConnectionsCount(t *testing.T) {
 		_, err := l.Stored(t.Context())
 		require.NoError(t, err)
 		time.Sleep(time.Second)
-		s.down, s.asked = true, 0
+		s.down.Store(true)
+		s.asked.Store(0)
 		for range 20 {
 			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Millisecond)
 			_, err := l.Reserve(ctx, 1)
 			require.NoError(t, err)
 			cancel()
 		}
-		require.Equal(t, tolerated, s.asked)
+		require.EqualValues(t, tolerated, s.asked.Load())
 	})
 }
 
@@ -301,7 +300,7 @@ func TestTryAcquireOfAContextThatIsDone(t *testing.T) {
 		ok, err := l.TryAcquire(ctx, 1)
 		require.False(t, ok)
 		require.ErrorIs(t, err, gone)
-		require.Zero(t, s.asked)
+		require.Zero(t, s.asked.Load())
 	})
 }
 
@@ -334,7 +333,7 @@ func TestFallbacks(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.Zero(t, l.Fallbacks())
-			s.down = true
+			s.down.Store(true)
 			for range 5 {
 				_, _ = l.Reserve(t.Context(), 2)
 			}
@@ -365,19 +364,19 @@ func TestFirstBurstAfterAnOutage(t *testing.T) {
 				s.trip = time.Millisecond
 				_, err := l.Stored(t.Context())
 				require.NoError(t, err)
-				s.down = true
+				s.down.Store(true)
 				for range tolerated {
 					_, err = l.Stored(t.Context())
 					require.Error(t, err)
 				}
-				s.down = false
+				s.down.Store(false)
 				time.Sleep(rest)
 				without := l.Fallbacks()
 				require.Equal(t, 64, burst(t, l, 64, 0), "%s, %v later", name, rest)
 				require.Equal(t, without, l.Fallbacks())
 
 				// It goes away again: nobody is kept for longer than the one who tries may take.
-				s.deaf = true
+				s.deaf.Store(true)
 				for range tolerated {
 					_, _ = l.Stored(t.Context())
 				}
@@ -428,13 +427,13 @@ func TestTimedOut(t *testing.T) {
 	outage(t, FailClosed(), func(t *testing.T, l *Limiter, s *generous) {
 		_, err := l.Allow(t.Context()) // the first call has twice the time
 		require.NoError(t, err)
-		s.deaf = true
+		s.deaf.Store(true)
 		_, err = l.Reserve(t.Context(), 1)
 		var unavailable *UnavailableError
 		require.ErrorAs(t, err, &unavailable)
 		require.Equal(t, 50*time.Millisecond, unavailable.Timeout)
 		require.ErrorContains(t, err, `shared: no answer for "pace:{outage}" within 50ms (WithTimeout)`)
-		s.down = true
+		s.down.Store(true)
 		_, err = l.Reserve(t.Context(), 1)
 		require.ErrorAs(t, err, &unavailable)
 		require.Zero(t, unavailable.Timeout)
@@ -465,9 +464,7 @@ func TestNoCallerWaitsForLong(t *testing.T) {
 			}
 			for n := range 50 {
 				time.Sleep(time.Duration(61+n%7*31) * time.Millisecond)
-				s.counts.Lock()
-				s.deaf = n%2 == 0
-				s.counts.Unlock()
+				s.deaf.Store(n%2 == 0)
 			}
 			all.Wait()
 			t.Log(name, time.Duration(longest.Load()))

@@ -252,7 +252,7 @@ func TestLeaversLookAtNothing(t *testing.T) {
 			_, err := l.Stored(t.Context())
 			require.NoError(t, err)
 			l.queue.order.Store(true) // one call at a time
-			s.moody = lost            // the second
+			s.moody.Store(lost)       // the second
 			s.trip = 20 * time.Millisecond
 			var all sync.WaitGroup
 			ask := func(ctx context.Context, cancel context.CancelFunc, ask func(ctx context.Context) error) {
@@ -299,8 +299,8 @@ func TestSettleBehindMany(t *testing.T) {
 		all.Wait()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.Greater(t, s.charged, int(1e6))
-		require.Less(t, s.charged, int(2e6))
+		require.Greater(t, s.charged.Load(), int64(1e6))
+		require.Less(t, s.charged.Load(), int64(2e6))
 		require.Zero(t, l.owed.permits.Load(), "it would be charged again")
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,18 +35,19 @@ func TestDo(t *testing.T) {
 func TestHangingCallsAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c Calls
-		thaw, begun := make(chan struct{}), 0
+		thaw := make(chan struct{})
+		var begun atomic.Int64
 		call := func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
-			_, over, err := Do(ctx, &c, func() (int, error) { begun++; <-thaw; panic("nobody hears this") })
+			_, over, err := Do(ctx, &c, func() (int, error) { begun.Add(1); <-thaw; panic("nobody hears this") })
 			require.Equal(t, err == ErrHang, over)
 			return err
 		}
 		for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(100 * time.Millisecond) {
 			require.Error(t, call())
 		}
-		require.InDelta(t, 8+6, begun, 1)
+		require.InDelta(t, 8+6, begun.Load(), 1)
 		close(thaw)
 		synctest.Wait()
 		_, over, err := Do(t.Context(), &c, func() (int, error) { return 0, nil })
