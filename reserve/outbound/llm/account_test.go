@@ -254,21 +254,27 @@ func TestLearnedLimits(t *testing.T) {
 	}
 }
 
-// A quota of a day that a response tells as that of requests holds nobody up for a day, and what remains of it is heeded.
+// A quota of a day that a response tells as that of requests is a bucket: what is left goes at once, and then a call
+// each time that one is refilled. None is refused.
 func TestLearnedDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		used := 0
-		refused := 0
+		used, refused := 0, 0
+		var last time.Time // when one was refilled
 		transport, err := New(answer(func(*http.Request, string) *http.Response {
 			tell := func(status int, lines ...string) *http.Response {
 				return says(status, `{"usage":{"prompt_tokens":1,"completion_tokens":1}}`, append(lines, "x-ratelimit-limit-requests: 50",
 					fmt.Sprint("x-ratelimit-remaining-requests: ", 50-used), fmt.Sprint("x-ratelimit-reset-requests: ", time.Duration(used)*24*time.Hour/50))...)
 			}
+			for used > 0 && time.Since(last) >= 1728*time.Second {
+				used, last = used-1, last.Add(1728*time.Second)
+			}
 			if used == 50 {
 				refused++
 				return tell(429, "Retry-After: 1728")
 			}
-			used++
+			if used++; used == 1 {
+				last = time.Now()
+			}
 			return tell(200)
 		}), OpenAI(), Limits{}, WithMargin(0))
 		require.NoError(t, err)
@@ -277,8 +283,40 @@ func TestLearnedDay(t *testing.T) {
 			_, err := post(transport, api, `{"model":"m"}`)
 			require.NoError(t, err)
 		}
-		require.Equal(t, 10, refused, "by the server's word, each after its time")
-		require.Less(t, time.Since(begin), 2*time.Hour)
+		require.Zero(t, refused)
+		require.InDelta(t, 10*1728, time.Since(begin).Seconds(), 60)
+	})
+}
+
+// One of a thousand calls a day is left, for 23 hours: no more go than that, and what is refilled.
+func TestLittleIsLeftOfADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		left, n := 1, 0
+		sent := func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return n
+		}
+		transport, err := New(answer(func(*http.Request, string) *http.Response {
+			mu.Lock()
+			defer mu.Unlock()
+			n++
+			left = max(0, left-1)
+			return used(1, 1, "x-ratelimit-limit-requests: 1000", fmt.Sprint("x-ratelimit-remaining-requests: ", left), "x-ratelimit-reset-requests: 23h",
+				"x-ratelimit-limit-tokens: 1000000", "x-ratelimit-remaining-tokens: 999990", "x-ratelimit-reset-tokens: 1ms")
+		}), OpenAI(), Limits{})
+		require.NoError(t, err)
+		for range 1200 {
+			go post(transport, api, `{"model":"m"}`)
+		}
+		time.Sleep(20 * time.Minute)
+		require.LessOrEqual(t, sent(), 15)
+		require.GreaterOrEqual(t, sent(), 13)
+		require.NoError(t, transport.SetLimits(Limits{RequestsPerDay: 5000}))
+		time.Sleep(time.Hour)
+		require.LessOrEqual(t, sent(), 15+50, "the server's is lower")
+		time.Sleep(50 * 24 * time.Hour)
 	})
 }
 

@@ -5,17 +5,19 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 )
 
 type header struct {
 	kind             kind
 	limit, remaining string
+	reset            string // of a bucket: until it is full
 }
 
 // headers are read with every preset. Together's and OpenRouter's (x-ratelimit-limit) tell no unit of time, and
 // Anthropic's -tokens- repeats the closest of its others: they are not read.
 //
-//	OpenAI, Azure OpenAI, Groq   x-ratelimit-limit-requests, -tokens (Groq's requests are of a day)
+//	OpenAI, Azure OpenAI, Groq   x-ratelimit-limit-requests, -tokens (Groq's requests are of a day: see inDays)
 //	Mistral                      x-ratelimit-limit-req-minute, -tokens-minute
 //	Cerebras                     x-ratelimit-limit-requests-minute, -tokens-minute (and -day, -hour)
 //	Anthropic                    anthropic-ratelimit-requests-limit, -input-tokens-, -output-tokens-
@@ -28,7 +30,23 @@ var headers = []header{
 }
 
 func named(k kind, pattern string) header {
-	return header{k, strings.Replace(pattern, "*", "Limit", 1), strings.Replace(pattern, "*", "Remaining", 1)}
+	of := func(word string) string { return strings.Replace(pattern, "*", word, 1) }
+	return header{k, of("Limit"), of("Remaining"), of("Reset")}
+}
+
+// inDays returns the kind that a header tells if its limit is a day's, as Groq's of requests: the time until it is full
+// again shows how long it takes to refill all of it. It takes half a day at least; false: that is not known.
+func (h *header) inDays(of http.Header, n, left int32) (daily, known bool) {
+	v := of[h.reset]
+	if len(v) == 0 || left >= n || left < 0 || h.kind != requests {
+		return false, false
+	}
+	full, err := time.ParseDuration(v[0])
+	if err != nil || full <= 0 {
+		return false, false
+	}
+	refill := full.Hours() * float64(n) / float64(n-left)
+	return refill >= 12 && refill <= 48, true
 }
 
 const mostLimit = 1 << 40

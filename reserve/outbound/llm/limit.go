@@ -101,14 +101,19 @@ func (a *account) stopped() bool {
 // resize lets waiting calls go earlier if the limit grows. If it shrinks, a call that has a time keeps it.
 func (a *account) resize(k kind, n int32) {
 	m := &a.limits[k]
-	p := a.of.policy(k, int(n))
+	p := a.of.policy(k, int(n), m.given == 0)
 	l := m.own.Load()
 	if l == nil {
 		m.own.Store(p.Limiter())
 		return
 	}
 	before := l.Rate()
-	_ = l.SetPolicy(p) // of the same kind
+	if l.SetPolicy(p) != nil { // a day's window in place of a bucket
+		next := p.Limiter()
+		(*engine.Limiter)(next).Charge(int((*engine.Limiter)(l).Used()))
+		m.own.Store(next)
+		return
+	}
 	if rate := l.Rate(); rate > before {
 		_ = l.Retime(rate)
 	}
@@ -116,6 +121,40 @@ func (a *account) resize(k kind, n int32) {
 
 // heeded is the time in which package outbound reads a refusal, and stops the key.
 const heeded = 500 * time.Millisecond
+
+// kindOf returns which limit a header tells. What was taken for a limit a minute may turn out to be a day's, and back.
+func (a *account) kindOf(h *header, of http.Header, n, left int32) kind {
+	if h.kind != requests {
+		return h.kind
+	}
+	const day = dayRequests
+	daily, known := h.inDays(of, n, left)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !known {
+		daily = a.limits[day].told == n
+	}
+	is, other := h.kind, day
+	if daily {
+		is, other = day, h.kind
+	}
+	if m := &a.limits[other]; known && m.told == n {
+		m.told = 0
+		a.hold(other)
+	}
+	return is
+}
+
+// correct charges a day's limit what others have used of it.
+func (a *account) correct(k kind, used int32, c *call) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if m := &a.limits[k]; m.size.Load() > 0 && a.users[k] == nil {
+		if more := int(used) - max(m.used(), c.before[k]); more > 0 {
+			(*engine.Limiter)(m.own.Load()).Charge(more)
+		}
+	}
+}
 
 func (a *account) observe(c *call, r *http.Response) {
 	told := false
@@ -126,16 +165,19 @@ func (a *account) observe(c *call, r *http.Response) {
 			continue
 		}
 		told = true
-		first := a.follow(h.kind, n)
 		left, counted := a.number(r.Header, h.remaining, 0)
-		switch l := a.limiter(h.kind); {
+		kind := a.kindOf(h, r.Header, n, left)
+		first := a.follow(kind, n)
+		switch l := a.limiter(kind); {
 		case l == nil:
 		case first && counted:
 			(*engine.Limiter)(l).Charge(int(max(1, n-left)))
 		case first:
-			(*engine.Limiter)(l).Charge(c.price(h.kind))
+			(*engine.Limiter)(l).Charge(c.price(kind))
+		case counted && left <= n && kind != h.kind:
+			a.correct(kind, n-left, c)
 		case counted && left <= n:
-			a.divide(h.kind, n, left, c, isRefusal(r.StatusCode))
+			a.divide(kind, n, left, c, isRefusal(r.StatusCode))
 		}
 	}
 	if told || r.StatusCode < 300 {

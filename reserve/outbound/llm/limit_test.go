@@ -108,7 +108,7 @@ func TestHeadersOfProviders(t *testing.T) {
 			map[kind]int{requests: 59, tokens: 149984}},
 		{"Azure, which does not know", "x-ratelimit-limit-requests: -1|x-ratelimit-remaining-requests: -1|x-ratelimit-limit-tokens: 0", nil},
 		{"Groq", "x-ratelimit-limit-requests: 14400|x-ratelimit-limit-tokens: 18000|x-ratelimit-remaining-requests: 14370|x-ratelimit-remaining-tokens: 17997|x-ratelimit-reset-requests: 2m59.56s|x-ratelimit-reset-tokens: 7.66s",
-			map[kind]int{requests: 14370, tokens: 17997}},
+			map[kind]int{dayRequests: 14370, tokens: 17997}},
 		{"Mistral", "x-ratelimit-limit-tokens-minute: 5000000|x-ratelimit-remaining-tokens-minute: 4999911|x-ratelimit-tokens-query-cost: 52|x-ratelimit-limit-req-minute: 720|x-ratelimit-remaining-req-minute: 717",
 			map[kind]int{requests: 717, tokens: 4999911}},
 		{"Cerebras", "x-ratelimit-limit-requests-day: 14400|x-ratelimit-limit-tokens-minute: 60000|x-ratelimit-remaining-requests-day: 14399|x-ratelimit-remaining-tokens-minute: 59000|x-ratelimit-reset-tokens-minute: 11.382867097854614",

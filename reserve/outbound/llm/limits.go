@@ -2,7 +2,8 @@ package llm
 
 // Limits are what a provider allows for one model and credential. A limit a minute of 0 is learned from the responses'
 // headers, if they tell it; otherwise there is none. A limit above 0 is a ceiling: a lower told limit is followed,
-// below half of it if two responses in succession tell it. Limits a day are not learned: refusals tell of them.
+// below half of it if two responses in succession tell it. A day's limit of requests is learned where the time until it is
+// full again shows that it is one (Groq's); elsewhere refusals tell of it.
 type Limits struct {
 	RequestsPerMinute int
 	// TokensPerMinute are input and output together.

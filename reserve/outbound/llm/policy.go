@@ -10,23 +10,27 @@ import (
 
 // latest is the latest policy of a kind: most keys have the same.
 type latest struct {
-	n      int
-	policy *reserve.Policy
+	n       int
+	learned bool
+	policy  *reserve.Policy
 }
 
-func (t *Transport) policy(k kind, n int) *reserve.Policy {
+func (t *Transport) policy(k kind, n int, learned bool) *reserve.Policy {
 	t.policies.Lock()
 	defer t.policies.Unlock()
 	l := &t.latest[k]
-	if l.policy == nil || l.n != n {
-		*l = latest{n, t.newPolicy(k, n)}
+	if l.policy == nil || l.n != n || l.learned != learned {
+		*l = latest{n, learned, t.newPolicy(k, n, learned)}
 	}
 	return l.policy
 }
 
-func (t *Transport) newPolicy(k kind, n int) *reserve.Policy {
+// newPolicy makes a window, or a bucket. What is learned of a day is a bucket: that is how it was found to be one.
+func (t *Transport) newPolicy(k kind, n int, learned bool) *reserve.Policy {
 	per := time.Minute
 	switch {
+	case learned && k == dayRequests:
+		return reserve.Must(pace.TokenBucket(reserve.Per(float64(n), 24*time.Hour), float64(n), t.clocked...))
 	case k == dayRequests || k == dayTokens:
 		per = 24 * time.Hour
 	case t.bucket > 0:
