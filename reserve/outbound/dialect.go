@@ -9,7 +9,8 @@ import (
 
 // A Dialect is how a family of servers tells what is left and until when. See [WithDialect]. Known are those of OpenAI,
 // Azure OpenAI, Anthropic, OpenRouter, Google, GitHub, GitLab, Discord, Telegram, Matrix, Slack, Shopify, Jira, Linear,
-// monday.com, Okta, X, Zendesk, Atlassian Data Center, AWS, MediaWiki, Salesforce, Facebook, Airtable and SEC EDGAR.
+// monday.com, Okta, X, Zendesk, Atlassian Data Center, AWS, MediaWiki, Salesforce, Facebook, Airtable, SEC EDGAR, Brave,
+// Imgur, Cerebras, HubSpot, Etherscan, Alpha Vantage, Bybit and gRPC.
 //
 //	outbound.WithDialect(outbound.Dialect{
 //		Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until",

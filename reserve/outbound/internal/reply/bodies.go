@@ -1,203 +1,140 @@
 package reply
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"math"
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-func decode(body []byte, to any) bool { return json.Unmarshal(body, to) == nil }
-
-// spendCap reads Anthropic's spending limit: 429 without Retry-After. A gateway may have taken that away.
-func spendCap(r *http.Response, body []byte) (Refusal, bool) {
-	var b struct {
-		Type  string
-		Error struct{ Type string }
-	}
-	if !decode(body, &b) || b.Type != "error" || b.Error.Type != "rate_limit_error" && b.Error.Type != "overloaded_error" {
-		return Refusal{}, false
-	}
-	own := isAt(r, "anthropic.com") || get(r.Header, "Anthropic-Ratelimit-Requests-Limit") != ""
-	return Refusal{Final: own && r.StatusCode == http.StatusTooManyRequests && get(r.Header, "Retry-After") == "" &&
-		get(r.Header, "Anthropic-Ratelimit-Unified-Reset") == ""}, true
-}
-
-// retryAfterInBody reads Discord's refusals, Telegram's (core.telegram.org/bots/api#responseparameters) and Matrix'.
-func retryAfterInBody(_ *http.Response, body []byte) (Refusal, bool) {
-	var b struct {
-		RetryAfter float64 `json:"retry_after"`
-		Millis     float64 `json:"retry_after_ms"`
-		Global     any
-		Parameters struct {
-			RetryAfter float64 `json:"retry_after"`
-		}
-	}
-	if !decode(body, &b) {
-		return Refusal{}, false
-	}
-	wait := times(max(b.RetryAfter, b.Parameters.RetryAfter, b.Millis/1000), time.Second)
-	return Refusal{RetryAfter: wait, Whole: b.Global == true}, wait > 0
-}
-
-// headersInBody reads the headers of the server behind OpenRouter.
-func headersInBody(r *http.Response, body []byte) (Refusal, bool) {
-	var b struct {
-		Error struct {
-			Metadata struct{ Headers map[string]string }
-		}
-	}
-	if !decode(body, &b) || len(b.Error.Metadata.Headers) == 0 {
-		return Refusal{}, false
-	}
-	h := http.Header{"Date": r.Header["Date"]}
-	for name, value := range b.Error.Metadata.Headers {
-		h.Set(name, value)
-	}
-	return Refusal{headers: h}, true
-}
-
-// retryInfo reads google.rpc.RetryInfo and QuotaFailure in a google.rpc.Status.
-func retryInfo(_ *http.Response, body []byte) (s Refusal, ok bool) {
-	var b googleStatus
-	if !decode(body, &b) { // a stream's refusal is in a list
-		var list []googleStatus
-		if !decode(body, &list) || len(list) == 0 {
-			return Refusal{}, false
-		}
-		b = list[0]
-	}
-	for _, d := range b.Error.Details {
-		wait, err := time.ParseDuration(d.RetryDelay)
-		switch {
-		case strings.HasSuffix(d.Type, "google.rpc.RetryInfo") && err == nil && wait >= 0 && wait <= Longest:
-			s.RetryAfter, ok = wait, true
-		case strings.HasSuffix(d.Type, "google.rpc.QuotaFailure"):
-			s.Final, ok = s.Final || d.daily(), true
-		}
-	}
-	return s, ok
-}
-
-type googleStatus struct {
-	Error struct {
-		Details []googleDetail
-	}
-}
-
-type googleDetail struct {
-	Type       string `json:"@type"`
-	RetryDelay string
-	Violations []struct{ QuotaID string }
-}
-
-func (d *googleDetail) daily() bool {
-	for _, v := range d.Violations {
-		if strings.Contains(v.QuotaID, "PerDay") {
-			return true
-		}
-	}
-	return false
-}
-
-// throttleStatus reads Shopify's refusals of too expensive queries.
-func throttleStatus(_ *http.Response, body []byte) (Refusal, bool) {
-	var b struct {
-		Errors []struct {
-			Extensions struct{ Code string }
-		}
-		Extensions struct {
-			Cost struct {
-				RequestedQueryCost float64
-				ThrottleStatus     struct{ MaximumAvailable, CurrentlyAvailable, RestoreRate float64 }
-			}
-		}
-	}
-	if !decode(body, &b) || len(b.Errors) == 0 || b.Errors[0].Extensions.Code != "THROTTLED" {
-		return Refusal{}, false
-	}
-	c := b.Extensions.Cost
-	missing := c.RequestedQueryCost - c.ThrottleStatus.CurrentlyAvailable
-	switch {
-	case c.RequestedQueryCost > c.ThrottleStatus.MaximumAvailable && c.ThrottleStatus.MaximumAvailable > 0:
-		return Refusal{Final: true}, true // it will never be available
-	case missing > 0 && c.ThrottleStatus.RestoreRate > 0:
-		return Refusal{RetryAfter: times(math.Ceil(1000*missing/c.ThrottleStatus.RestoreRate), time.Millisecond)}, true
-	default:
-		return Refusal{}, true
-	}
-}
-
-// codeInBody reads the codes of errors in an answer that has nothing else, such as GraphQL's.
-func codeInBody(_ *http.Response, body []byte) (s Refusal, ok bool) {
-	var b map[string]any
-	if !tooMany.Match(body) || !decode(body, &b) || b["ok"] == true {
-		return s, false
-	}
-	for _, key := range [...]string{"data", "result", "results", "response"} {
-		if isFull(b[key]) {
-			return s, false
-		}
-	}
-	walk("", b, func(key string, value any) {
-		switch value := value.(type) {
-		case string:
-			if slices.Contains(ofCode, key) && tooMany.MatchString(value) {
-				ok = true
-				s.NotRate = s.NotRate || concurrent.MatchString(value)
-				s.Final = s.Final || strings.Contains(strings.ToLower(value), "daily")
-			}
-		case float64:
-			if key == "retry_in_seconds" { // monday.com
-				s.RetryAfter = times(value, time.Second)
-			}
-		}
-	})
-	return s, ok
-}
-
-// tooMany are the codes of GitHub, Slack, Linear, monday.com, Google Maps, Kraken, VK, Salesforce and many others.
+// What a body says of a refusal is found by the keys of its values, wherever they are: servers nest them as they like.
+// Keys are compared in small letters, without _ and -. A new server is a word.
 var (
-	tooMany = regexp.MustCompile(`(?i)rate.?limit|throttl|too.?many.?requests|request.?limit.?exceeded|over_query_limit|` +
-		`complexity.?(exception|budget)|daily.?limit.?exceeded|` + concurrent.String())
+	// Discord, Telegram, Matrix, Google's RetryInfo, monday.com and many others say until when.
+	wait    = regexp.MustCompile(`^(retry|tryagain|resets?)(?:after|in|delay|at)(?:s|secs?|seconds|(ms|millis|milliseconds))?$`)
+	inWords = regexp.MustCompile(`(?i)(?:try again|retry|wait|resets?|available)(?: in| after| for)?(?: about)? ` +
+		`((?:\d+(?:\.\d+)?(?:ms|s|m|h))+|\d+(?:\.\d+)? (?:sec|min|hour)[a-z]*)\b`)
+
+	// A code may be anywhere, or the name of a limit: Google's QuotaFailure and ErrorInfo, HubSpot's policyName.
+	codes = strings.Fields("code type status error errorcode errcode errormsg errortype reason")
+	named = strings.Fields("quotaid quotalimit policyname")
+	// Those of GitHub, Slack, Linear, Google, Kraken, VK, Salesforce, AppSync and many others.
+	tooMany = regexp.MustCompile(`(?i)rate.?limit|throttl|too.?many.?requests|request.?limit.?exceeded|` +
+		`over.?(query|daily).?limit|complexity.?(exception|budget)|(quota|daily.?limit).?exceeded|\b429\b|` +
+		concurrent.String())
 	concurrent = regexp.MustCompile(`(?i)concurrency.?(limit.?)?exceeded`)
-	ofCode     = []string{"code", "type", "status", "error", "error_code", "errorCode", "errcode", "error_msg"}
+	daily      = regexp.MustCompile(`(?i)per.?day|daily`)
+
+	// Shopify's points.
+	points = [...]string{"requestedquerycost", "currentlyavailable", "restorerate", "maximumavailable"}
 )
 
-// walk shows the values in objects and lists, each with the key that it is under.
-func walk(key string, value any, show func(key string, value any)) {
-	switch of := value.(type) {
-	case map[string]any:
-		for key, value := range of {
-			walk(key, value, show)
+// found is what the values of a body say.
+type found struct {
+	Refusal
+	refuses bool
+	points  [len(points)]float64
+}
+
+// readBody reads a refusal, or what may be one. An answer with a result is none.
+func readBody(r *http.Response, body []byte) (Refusal, bool) {
+	answers, is := r.StatusCode < 400, refuses(r.StatusCode)
+	if answers && !tooMany.Match(body) {
+		return Refusal{}, false
+	}
+	f := found{Refusal: Refusal{headers: http.Header{}}}
+	if of := decode(body); !answers || !hasResult(of) {
+		walk("", "", of, f.value)
+	}
+	if is = is || f.refuses; is && len(f.headers) == 0 {
+		if words := inWords.FindSubmatch(body); words != nil {
+			f.headers.Set("Retry-After", string(words[1]))
 		}
-	case []any:
-		for _, value := range of {
-			walk(key, value, show)
-		}
-	default:
-		show(key, value)
+	}
+	f.restores()
+	return f.Refusal, is
+}
+
+// decode returns the first JSON value in a body: of a list, of lines, of an event, or behind Google's )]}'.
+func decode(body []byte) (of any) {
+	if begin := bytes.IndexAny(body, "{["); begin >= 0 {
+		_ = json.NewDecoder(bytes.NewReader(body[begin:])).Decode(&of) // or nil
+	}
+	return of
+}
+
+var plain = strings.NewReplacer("_", "", "-", "")
+
+func (f *found) value(under, key string, value any) {
+	var text string
+	switch v := value.(type) {
+	case string:
+		text = v
+	case float64:
+		text = strconv.FormatFloat(v, 'f', -1, 64)
+	case bool:
+		f.Whole = f.Whole || v && key == "global" // Discord's
+	}
+	if under == "headers" { // of the server behind OpenRouter
+		f.headers.Set(key, text)
+		return
+	}
+	key = plain.Replace(strings.ToLower(key))
+	if says := wait.FindStringSubmatch(key); says != nil && text != "" && text != "0" && text[0] != '-' {
+		f.headers.Set(map[bool]string{true: "Retry-After-Ms", false: "Retry-After"}[says[2] != ""], text)
+		f.refuses = f.refuses || says[1] == "retry"
+	}
+	code := slices.Contains(codes, key) && tooMany.MatchString(text)
+	f.refuses = f.refuses || code
+	f.NotRate = f.NotRate || code && concurrent.MatchString(text)
+	f.Final = f.Final || (code || slices.Contains(named, key)) && daily.MatchString(text)
+	if i := slices.Index(points[:], key); i >= 0 {
+		f.points[i], _ = value.(float64)
 	}
 }
 
-func isFull(value any) (full bool) {
-	walk("", value, func(_ string, value any) { full = full || value != nil })
+// restores tells when a query that cost too many points can be paid.
+func (f *found) restores() {
+	cost, left, rate, most := f.points[0], f.points[1], f.points[2], f.points[3]
+	switch {
+	case cost > most && most > 0: // it will never be available
+		f.Final = true
+	case cost > left && rate > 0:
+		f.RetryAfter = times(math.Ceil(1000*(cost-left)/rate), time.Millisecond)
+	}
+}
+
+// hasResult reports whether a server has done what was asked, or a part of it.
+func hasResult(of any) bool {
+	if list, ok := of.([]any); ok {
+		return slices.ContainsFunc(list, hasResult)
+	}
+	b, _ := of.(map[string]any)
+	full := b["ok"] == true
+	for _, key := range [...]string{"data", "result", "results", "response"} {
+		walk("", "", b[key], func(_, _ string, value any) { full = full || value != nil })
+	}
 	return full
 }
 
-// waitInWords reads the message of a refusal: OpenAI's, Groq's and Gemini's "Please try again in 6m0s", Azure's "retry
-// after 26 seconds".
-func waitInWords(r *http.Response, body []byte) (Refusal, bool) {
-	words := inWords.FindSubmatch(body)
-	if words == nil || !refuses(r.StatusCode) {
-		return Refusal{}, false
+// walk shows the values in objects and lists, each with the key that it is under, and the key above.
+func walk(under, key string, value any, show func(under, key string, value any)) {
+	switch of := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			walk(key, name, of[name], show)
+		}
+	case []any:
+		for _, value := range of {
+			walk(under, key, value, show)
+		}
+	default:
+		show(under, key, value)
 	}
-	wait, ok := withUnit(strings.ToLower(string(words[1])))
-	return Refusal{RetryAfter: wait}, ok
 }
-
-var inWords = regexp.MustCompile(`(?i)(?:try again|retry) (?:in|after) ` +
-	`((?:\d+(?:\.\d+)?(?:ms|s|m|h))+|\d+(?:\.\d+)? (?:sec|min|hour)[a-z]*)\b`)

@@ -23,6 +23,22 @@ func (b *body) text() []byte {
 	return b.begin
 }
 
+// hear reads the signs and the body.
+func (b *body) hear(dialects []Dialect, s *Reply) {
+	forbidden := b.of.StatusCode == http.StatusForbidden
+	sign := b.sign(dialects, s.Refused || forbidden)
+	if sign != nil {
+		s.Refused, s.Final, s.Penalty = true, sign.Final, sign.After
+		s.NotRate = s.NotRate || sign.NotRate
+	}
+	if s.Refused || forbidden {
+		b.read(dialects, s)
+	}
+	if sign != nil && sign.asks && !s.Told { // of a query that costs more than is left
+		s.usedUp()
+	}
+}
+
 // sign returns the first sign that is there. Without a status it is in a refusal, or a 403.
 func (b *body) sign(dialects []Dialect, refused bool) *Sign {
 	for i := range dialects {
@@ -45,29 +61,27 @@ func (d *Dialect) agrees(sign *Sign, b *body) bool {
 }
 
 func (s *Sign) on(b *body) bool {
-	if s.Status != b.of.StatusCode && s.Status != 0 || s.Host != "" && !isAt(b.of, s.Host) {
-		return false
-	}
-	if s.Path != "" && (b.of.Request == nil || !strings.HasSuffix(b.of.Request.URL.Path, s.Path)) {
-		return false
-	}
-	if s.Header != "" {
-		if v := b.of.Header[s.Header]; len(v) == 0 || !strings.Contains(v[0], s.Value) {
-			return false
-		}
-	}
-	if s.Body != "" {
+	h, r := b.of.Header, b.of.Request
+	switch { // what does not hold
+	case s.Status != 0 && s.Status != b.of.StatusCode:
+	case s.Host != "" && !isAt(r, s.Host):
+	case s.Path != "" && (r == nil || !strings.HasSuffix(r.URL.Path, s.Path)):
+	case s.Header != "" && (len(h[s.Header]) == 0 || !strings.Contains(h[s.Header][0], s.Value)):
+	case s.untold && (get(h, "Retry-After") != "" || get(h, "Anthropic-Ratelimit-Unified-Reset") != ""):
+	case s.Body != "":
 		return bytes.Contains(b.text(), []byte(s.Body))
+	default:
+		return s.Header != "" || s.Status != 0
 	}
-	return s.Header != "" || s.Status != 0
+	return false
 }
 
-// isAt reports whether a response is that of a host, or of one below it.
-func isAt(r *http.Response, host string) bool {
-	if r.Request == nil {
+// isAt reports whether a request is to a host, or to one below it.
+func isAt(r *http.Request, host string) bool {
+	if r == nil || !strings.Contains(r.URL.Host, host) { // fast path
 		return false
 	}
-	of := r.Request.URL.Hostname()
+	of := r.URL.Hostname()
 	return of == host || strings.HasSuffix(of, "."+host)
 }
 
@@ -80,23 +94,27 @@ func (b *body) read(dialects []Dialect, s *Reply) {
 		if len(b.text()) == 0 {
 			return
 		}
-		said, ok := d.Body(b.of, b.text())
-		if !ok {
-			continue
-		}
-		s.Refused = true
-		s.Final, s.NotRate, s.Whole = s.Final || said.Final, s.NotRate || said.NotRate, s.Whole || said.Whole
-		if !s.Told && len(s.Limits) == 0 {
-			readRetryAfter(said.headers, b.clock, s)
-			readLimits(said.headers, b.clock, dialects, s)
-		}
-		// A body is more precise than a header's whole seconds; if they differ by more, the header counts.
-		wait := said.RetryAfter
-		if wait > 0 && wait <= Longest && (!s.Told || math.Abs(float64(s.After-wait)) <= float64(time.Second)) {
-			s.After, s.Told = wait, true
-		}
-		if wait > 0 {
+		if said, ok := d.Body(b.of, b.text()); ok && s.take(&said, b.clock, dialects) {
 			return
 		}
 	}
+}
+
+// take adds what a body says, and reports whether that has a wait. It is more precise than a header's whole seconds; if
+// they differ by more, the header counts.
+func (s *Reply) take(said *Refusal, clock clock, dialects []Dialect) (waits bool) {
+	s.Refused = true
+	s.Final, s.NotRate, s.Whole = s.Final || said.Final, s.NotRate || said.NotRate, s.Whole || said.Whole
+	var in Reply
+	if readRetryAfter(said.headers, clock, &in); said.RetryAfter > 0 {
+		in.After = said.RetryAfter
+	}
+	near := !s.Told || math.Abs(float64(s.After-in.After)) <= float64(time.Second)
+	if in.After > 0 && in.After <= Longest && near {
+		s.After, s.Told, s.Undated = in.After, true, in.Undated
+	}
+	if !s.Told && len(s.Limits) == 0 {
+		readLimits(said.headers, clock, dialects, s)
+	}
+	return in.After > 0
 }

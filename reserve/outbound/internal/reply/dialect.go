@@ -32,7 +32,8 @@ type Sign struct {
 	Final, NotRate            bool
 	After                     time.Duration
 
-	asks bool // the dialect's Body must say so, too
+	asks   bool // the dialect's Body must say so, too
+	untold bool // and the response says no time
 }
 
 // A Left is outbound's.
@@ -88,6 +89,9 @@ func expanded(dialects ...Dialect) []Dialect {
 }
 
 func get(h http.Header, name string) string {
+	if name == "" { // fast path
+		return ""
+	}
 	if v := h[name]; len(v) > 0 {
 		return v[0]
 	}

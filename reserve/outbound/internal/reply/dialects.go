@@ -18,13 +18,15 @@ var Dialects = expanded([]Dialect{
 	{Name: "Anthropic",
 		Limit: "Anthropic-Ratelimit-*-Limit", Remaining: "Anthropic-Ratelimit-*-Remaining",
 		Reset: "Anthropic-Ratelimit-*-Reset",
-		Of:    []string{"requests", "tokens", "input-tokens", "output-tokens"}, Bucket: true, Body: spendCap},
+		Of:    []string{"requests", "tokens", "input-tokens", "output-tokens"}, Bucket: true, Signs: []Sign{ // of a limit of spending; a gateway may have taken the time away
+			{Status: 429, Host: "anthropic.com", Body: `"rate_limit_error"`, untold: true, Final: true},
+			{Status: 429, Header: "Anthropic-Ratelimit-Requests-Limit", Body: `"rate_limit_error"`, untold: true, Final: true},
+		}},
 	{Name: "Atlassian Data Center", Read: atlassian},
 	{Name: "Discord",
 		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After",
-		Body: retryAfterInBody, Key: "X-Ratelimit-Bucket", each: true, Whole: "X-Ratelimit-Scope"},
+		Key: "X-Ratelimit-Bucket", each: true, Whole: "X-Ratelimit-Scope"},
 	{Name: "Discord, without a scope", Whole: "X-Ratelimit-Global"},
-	{Name: "OpenRouter", Body: headersInBody},
 	{Name: "Jira", Reason: "Ratelimit-Reason"},
 	{Name: "Stripe", Reason: "Stripe-Rate-Limited-Reason", Signs: []Sign{
 		{Status: 429, Body: `"lock_timeout"`, NotRate: true},
@@ -39,16 +41,12 @@ var Dialects = expanded([]Dialect{
 	{Name: "the draft's versions 0 to 6, GitLab, Zendesk",
 		Limit: "Ratelimit-Limit", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset"},
 	{Name: "Okta, X", Limit: "X-Rate-Limit-Limit", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset"},
+	{Name: "Imgur", Limit: "X-Ratelimit-Userlimit", Remaining: "X-Ratelimit-Userremaining", Reset: "X-Ratelimit-Userreset"},
+	{Name: "Cerebras", Limit: "X-Ratelimit-Limit-*-Day", Remaining: "X-Ratelimit-Remaining-*-Day",
+		Reset: "X-Ratelimit-Reset-*-Day", Of: []string{"requests", "tokens"}},
 	{Name: "Linear", Limit: "X-Ratelimit-*-Limit", Remaining: "X-Ratelimit-*-Remaining", Reset: "X-Ratelimit-*-Reset",
 		Of: []string{"requests", "complexity"}},
-	{Name: "Google", Body: retryInfo, Signs: []Sign{
-		{Body: `"userRateLimitExceeded"`},
-		{Body: `"rateLimitExceeded"`},
-		{Host: "googleapis.com", Body: `"quotaExceeded"`, Final: true},
-		{Host: "googleapis.com", Body: `"dailyLimitExceeded`, Final: true},
-		{Body: `"quotaExceeded"`},
-		{Body: `"dailyLimitExceeded`},
-	}},
+	{Name: "Google", Signs: []Sign{{Host: "googleapis.com", Body: `"quotaExceeded"`, Final: true}}},
 	{Name: "AWS", Signs: []Sign{
 		{Status: 400, Header: "X-Amzn-Errortype", Value: "Throttl"},
 		{Status: 400, Header: "X-Amzn-Errortype", Value: "TooManyRequests"},
@@ -72,25 +70,35 @@ var Dialects = expanded([]Dialect{
 	{Name: "Airtable", Signs: []Sign{{Status: 429, Body: `"RATE_LIMIT_REACHED"`, After: 30 * time.Second}}},
 	{Name: "Zendesk's exports", Read: zendesk},
 	{Name: "Shopify REST", Refill: 2, Read: shopify},
-	{Name: "Shopify GraphQL", Body: throttleStatus, Signs: []Sign{
-		{Status: 200, Path: "/graphql.json", Header: "X-Shopid", asks: true},
-	}},
 	{Name: "Binance", Signs: []Sign{{Status: 418, Header: "Retry-After"}}},
-	{Name: "Facebook", Signs: []Sign{
-		{Status: 400, Host: "graph.facebook.com", Body: "request limit reached"},
-		{Status: 400, Host: "graph.facebook.com", Body: "exceeded the rate limit"},
-	}},
-	{Name: "a code in the body", Body: codeInBody, Signs: []Sign{
+	{Name: "Facebook, Instagram", Signs: facebook()},
+	{Name: "gRPC, gRPC-Web", Signs: []Sign{{Status: 200, Header: "Grpc-Status", Value: "8"}}}, // RESOURCE_EXHAUSTED
+	{Name: "Etherscan", Signs: []Sign{{Status: 200, Host: "etherscan.io", Body: "rate limit reached"}}},
+	{Name: "Alpha Vantage", Signs: []Sign{{Status: 200, Host: "alphavantage.co", Body: "call frequency"}}},
+	{Name: "Bybit", Signs: []Sign{{Status: 200, Host: "bybit.com", Body: `"retCode":10006`}}},
+	{Name: "other statuses", Signs: []Sign{{Status: 420}, {Status: 509}}},
+	{Name: "a body", Body: readBody, Signs: []Sign{
 		{Status: 200, Path: "/graphql", Header: "Content-Type", Value: "json", asks: true}, // GitHub
 		{Status: 400, Path: "/graphql", Header: "Content-Type", Value: "json", asks: true}, // Linear
+		{Status: 200, Path: "/graphql.json", asks: true},                                   // Shopify
 		{Status: 200, Host: "monday.com", asks: true},
 		{Status: 200, Host: "slack.com", Header: "Content-Type", Value: "json", asks: true},
 		{Status: 200, Host: "maps.googleapis.com", Header: "Content-Type", Value: "json", asks: true},
 		{Status: 200, Host: "api.kraken.com", asks: true},
 		{Status: 200, Host: "api.vk.com", asks: true},
 	}},
-	{Name: "a wait in words", Body: waitInWords},
 }...)
+
+func facebook() (signs []Sign) {
+	for _, status := range []int{400, 403} {
+		for _, host := range []string{"facebook.com", "instagram.com"} {
+			for _, text := range []string{"request limit reached", "exceeded the rate limit", "too many calls"} {
+				signs = append(signs, Sign{Status: status, Host: host, Body: text})
+			}
+		}
+	}
+	return signs
+}
 
 // subscription reads until when a subscription to Claude is used up.
 func subscription(h http.Header, now time.Time) []Left {

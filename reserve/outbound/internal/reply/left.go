@@ -28,39 +28,55 @@ func readDialects(h http.Header, clock clock, dialects []Dialect, s *Reply) {
 	}
 }
 
-func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) bool {
-	left, leftTold := number(get(h, names.remaining))
-	size, sized := number(get(h, names.limit))
-	if d.Every > 0 || d.Refill > 0 {
-		if leftTold {
-			d.left(s, Left{Of: names.of, Permits: left, Limit: size})
+func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) (found bool) {
+	remaining, limit, reset := get(h, names.remaining), get(h, names.limit), get(h, names.reset)
+	for more := true; more; { // Brave's of a second and a month: "1, 15000"
+		var n, of, then string
+		n, remaining, more = strings.Cut(remaining, ",")
+		of, limit, _ = strings.Cut(limit, ",")
+		if then = reset; more {
+			then, reset, _ = strings.Cut(reset, ",")
 		}
-		return leftTold
+		found = d.one(n, of, then, clock, names.of, s) || found
 	}
-	last, epoch, ok := untilThen(get(h, names.reset), clock)
+	return found
+}
+
+// one reads what is left of one limit.
+func (d *Dialect) one(remaining, limit, reset string, clock clock, name string, s *Reply) bool {
+	left, told := number(remaining)
+	size, sized := number(limit)
+	if d.Every > 0 || d.Refill > 0 {
+		if told {
+			d.left(s, Left{Of: name, Permits: left, Limit: size})
+		}
+		return told
+	}
+	last, epoch, ok := untilThen(reset, clock)
+	none := !d.Bucket && told && left < 1
+	alone := !d.Bucket && epoch && remaining == "" // GitHub's 403 for a secondary limit
+	undated := epoch && get(clock.of, "Date") == ""
 	switch {
-	case leftTold && left < 1 && sized && size == 0 && !d.Bucket: // Okta's limit on calls at a time
+	case none && sized && size == 0: // Okta's limit on calls at a time
 		s.NotRate = !s.Told
-		return false
 	case !ok || last <= 0 || last > Longest:
-		s.Empty = s.Empty || leftTold && left < 1 && !d.Bucket || get(h, names.remaining) == "" && epoch && !d.Bucket
-		return false
-	case leftTold && d.Bucket:
+		s.Empty = s.Empty || none || alone
+	case alone:
+		s.limit(name).Stop = last
+		return true
+	case told && d.Bucket:
 		if epoch { // a whole second, like Date: while little is used, the rate would come out far too low
 			last -= time.Second
 		}
-		s.limit(names.of).bucket(size, left, last)
-	case leftTold:
-		l := s.limit(names.of)
-		l.Size = size
+		s.limit(name).bucket(size, left, last)
+		return true
+	case told:
+		l := s.limit(name)
 		l.left(left, last, epoch || strings.HasSuffix(d.Reset, "-After"))
-		l.Undated = epoch && get(h, "Date") == ""
-	case get(h, names.remaining) == "" && epoch && !d.Bucket: // GitHub's 403 for a secondary limit
-		s.limit(names.of).Stop = last
-	default:
-		return false
+		l.Size, l.Undated = size, undated
+		return true
 	}
-	return true
+	return false
 }
 
 func (d *Dialect) left(s *Reply, left Left) {
@@ -110,10 +126,9 @@ func (l *Limit) left(permits float64, last time.Duration, window bool) {
 	if last > Longest {
 		return
 	}
-	if l.Left < 0 || permits < l.Left {
-		l.Left = permits
+	if l.Left < 0 || permits < l.Left || permits == l.Left && last > l.Ends { // of several windows
+		l.Left, l.Ends = permits, last
 	}
-	l.Ends = max(l.Ends, last)
 	least := shortest
 	if window {
 		least = narrowest

@@ -86,17 +86,7 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	}
 	s.Refused = refused(r, &s)
 	body := body{of: r, clock: clock}
-	sign := body.sign(dialects, s.Refused || r.StatusCode == http.StatusForbidden)
-	if sign != nil {
-		s.Refused, s.Final, s.Penalty = true, sign.Final, sign.After
-		s.NotRate = s.NotRate || sign.NotRate
-	}
-	if s.Refused || r.StatusCode == http.StatusForbidden {
-		body.read(dialects, &s)
-	}
-	if sign != nil && sign.asks && !s.Told { // of a query that costs more than is left
-		s.usedUp()
-	}
+	body.hear(dialects, &s)
 	if d, name := told(r.Header, dialects, func(d *Dialect) string { return d.Key }); s.Key.Name == "" && d != nil {
 		s.Key = Key{cut(name), d.each}
 	}
@@ -104,13 +94,18 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 		s.Final, s.NotRate = false, false
 		return s
 	}
-	s.Final = s.Final || r.Header.Get("X-Should-Retry") == "false" || r.Header.Get("Stripe-Should-Retry") == "false"
-	_, s.Reason = told(r.Header, dialects, func(d *Dialect) string { return d.Reason })
+	s.cause(r.Header, dialects)
+	return s
+}
+
+// cause reads why a refusal was, and whom it concerns.
+func (s *Reply) cause(h http.Header, dialects []Dialect) {
+	s.Final = s.Final || get(h, "X-Should-Retry") == "false" || get(h, "Stripe-Should-Retry") == "false"
+	_, s.Reason = told(h, dialects, func(d *Dialect) string { return d.Reason })
 	for i := range dialects {
-		scope := get(r.Header, dialects[i].Whole)
+		scope := get(h, dialects[i].Whole)
 		s.Whole = s.Whole || scope == "true" || scope == "global"
 	}
-	return s
 }
 
 // readLimits reads what is left.

@@ -5,13 +5,14 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // readRetryAfter reads Retry-After (RFC 9110, 10.2.3), after more precise milliseconds (OpenAI's, Azure's, AWS'), and
 // before other spellings. A cache may have kept them for a while.
 func readRetryAfter(h http.Header, clock clock, s *Reply) {
 	for _, name := range [...]string{
-		"Retry-After-Ms", "X-Ms-Retry-After-Ms", "X-Amz-Retry-After", "Retry-After",
+		"Retry-After-Ms", "X-Ms-Retry-After-Ms", "Grpc-Retry-Pushback-Ms", "X-Amz-Retry-After", "Retry-After",
 		"X-Ratelimit-Retry-After", "X-Rate-Limit-Retry-After-Seconds", "X-Retry-After",
 	} {
 		v := get(h, name)
@@ -25,7 +26,7 @@ func readRetryAfter(h http.Header, clock clock, s *Reply) {
 			if !point {
 				after = max(0, after-clock.age)
 			}
-			s.After, s.Told, s.Undated = after, true, point && get(h, "Date") == ""
+			s.After, s.Told, s.Undated = after, true, point && get(clock.of, "Date") == ""
 			return
 		}
 	}
@@ -48,52 +49,62 @@ func untilThen(v string, clock clock) (d time.Duration, epoch, ok bool) {
 	return until(t, clock.now()), true, ok
 }
 
-// withUnit reads a duration with its unit, which no standard has: "5s", "5 seconds", "2 min".
+// withUnit reads a duration with its unit, which no standard of HTTP has: "5s", "5 seconds", "2 Min", "PT1M30S".
 func withUnit(v string) (time.Duration, bool) {
+	v = strings.TrimPrefix(strings.ToLower(v), "pt")
 	if d, err := time.ParseDuration(v); err == nil {
 		return d, d >= 0
 	}
-	digits, unit, _ := strings.Cut(v, " ")
-	n, ok := number(digits)
-	for prefix, of := range map[string]time.Duration{"sec": time.Second, "min": time.Minute, "hour": time.Hour} {
-		if ok && strings.HasPrefix(unit, prefix) {
-			return times(n, of), true
+	begin := strings.IndexFunc(v, unicode.IsLetter)
+	for _, unit := range units {
+		if begin > 0 && strings.HasPrefix(v[begin:], unit.name) {
+			n, ok := number(v[:begin])
+			return times(n, unit.is), ok
 		}
 	}
 	return 0, false
+}
+
+var units = []struct {
+	name string // how its names begin
+	is   time.Duration
+}{
+	{"ms", time.Millisecond}, {"mil", time.Millisecond}, {"sec", time.Second}, {"min", time.Minute},
+	{"hour", time.Hour}, {"day", 24 * time.Hour},
 }
 
 // Numbers from leastEpoch on are points in time, as Docker Hub sends them: 1e9 s after 1970 was in 2001.
 const (
 	leastEpoch       = 1e9
 	leastEpochMillis = 1e12 // or the year 33658
+	leastEpochMicros = 1e15
 )
 
-// delayOrEpoch reads seconds, or seconds or milliseconds since 1970 (an epoch).
+// delayOrEpoch reads seconds, or seconds, milliseconds or microseconds since 1970 (an epoch).
 func delayOrEpoch(n float64, now time.Time) (d time.Duration, epoch bool) {
-	since1970 := float64(now.UnixNano()) / 1e6
+	since1970 := float64(now.UnixNano()) / 1e9
 	switch {
+	case n >= leastEpochMicros:
+		return times(n-since1970*1e6, time.Microsecond), true
 	case n >= leastEpochMillis:
-		return times(n-since1970, time.Millisecond), true
-	case n >= leastEpoch, math.Abs(n-since1970/1000) <= Longest.Seconds(): // or a clock before 2001
-		return times(n-since1970/1000, time.Second), true
+		return times(n-since1970*1e3, time.Millisecond), true
+	case n >= leastEpoch, math.Abs(n-since1970) <= Longest.Seconds(): // or a clock before 2001
+		return times(n-since1970, time.Second), true
 	default:
 		return times(n, time.Second), false
 	}
 }
 
-// date reads HTTP's three forms (RFC 9110, 5.6.7), RFC 1123 with "UTC" (a mistake of servers in Go), RFC 3339 and
-// Jira's.
+// date reads HTTP's three forms (RFC 9110, 5.6.7), RFC 1123 with "UTC" (a mistake of servers in Go), RFC 3339, Jira's,
+// and databases'.
 func date(v string) (time.Time, bool) {
 	if t, err := http.ParseTime(v); err == nil {
 		return t, true
 	}
-	forms := []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
-	if strings.HasSuffix(v, " UTC") {
-		forms = []string{time.RFC1123}
-	}
-	for _, form := range forms {
-		if t, err := time.Parse(form, v); err == nil {
+	for _, form := range []string{
+		time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", time.DateTime, time.RFC1123,
+	} {
+		if t, err := time.Parse(form, v); err == nil && (form != time.RFC1123 || strings.HasSuffix(v, " UTC")) {
 			return t, true
 		}
 	}
