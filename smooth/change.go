@@ -13,11 +13,12 @@ func (l *Ledger) SetRate(now int64, permitsPerSecond float64) {
 	}
 }
 
-// SetCurve is SetRate with another curve of the same kind. Permits stay if either capacity is a number of permits:
-// otherwise two versions of a limiter that ask in turns would double what is stored each time.
+// SetCurve is SetRate with another curve. Permits stay if either capacity is a number of permits: otherwise two versions
+// of a limiter that ask in turns would double what is stored each time. Times stay if stored permits have a price.
 func (l *Ledger) SetCurve(now int64, curve *Curve) {
 	old, scale := l.curve, 1.0
-	if (l.record().retimed || old.Fixed || curve.Fixed) && !old.unlimited() {
+	permits := (old.Fixed || curve.Fixed) && old.Free() && curve.Free()
+	if (l.record().retimed || permits) && !old.unlimited() {
 		scale = min(curve.Interval/old.Interval, math.MaxFloat64)
 	}
 	l.change(now, curve, scale)
@@ -44,7 +45,10 @@ func (l *Ledger) change(now int64, curve *Curve, scale float64) {
 	h, old := l.history, l.curve
 	switch {
 	case !curve.Free() || !old.Free(): // it stays as cold as it is
-		l.stored = scaleStore(l.stored, old, curve)
+		l.stored = scaleStore(l.Stored(now), old, curve)
+		if old.Free() && l.rest(now) > 0 {
+			l.empty, l.early = l.origin(now), 0
+		}
 	case scale == 1 && l.stored > 0 && !curve.unlimited(): // they are time, too
 		l.stored = min(l.stored*(old.Interval/curve.Interval), math.MaxFloat64)
 	}

@@ -80,12 +80,27 @@ func TestDeployOfAHigherRate(t *testing.T) {
 	})
 }
 
-// A limiter of another kind says so until Reset.
+// A warming-up limiter takes over what a bucket has stored, and the other way round: the same share of another store.
+func TestDeployOfAWarmUp(t *testing.T) {
+	eachStore(t, func(t *testing.T, c place) {
+		bucket := reserve.Must(pace.Bursty(10, pace.WithCapacity(10)))
+		warm := reserve.Must(warmup.Policy(10, time.Second)) // stores 10
+		for name, of := range map[string][2]*reserve.Policy{"to": {bucket, warm}, "from": {warm, bucket}} {
+			g := newGroup(t, c, "deploy "+name, 1, of[0])
+			g.sell(4)
+			to := newShared(t, c, "deploy "+name, of[1], shared.FakeTime(g.micros))
+			stored, err := to.Stored(t.Context())
+			require.NoError(t, err)
+			require.InDelta(t, 6, stored, 1e-6)
+		}
+	})
+}
+
+// A limiter whose arithmetic is another says so until Reset.
 func TestDeployOfAnotherKind(t *testing.T) {
 	for name, p := range map[string]*reserve.Policy{
 		"window":   reserve.Must(window.Policy(100, time.Minute)),
 		"calendar": reserve.Must(calendar.Policy(100, calendar.Every(time.Hour))),
-		"warm-up":  reserve.Must(warmup.Policy(100, time.Second)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

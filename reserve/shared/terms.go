@@ -15,7 +15,7 @@ import (
 type terms struct {
 	curve    *smooth.Curve // of a policy that is not smooth's: only its rate and capacity
 	upfront  bool
-	kind     string             // of its saved state
+	kind     string             // of its saved state: all of smooth's can follow each other
 	other    *engine.Policy     // of a window or a calendar; nil: the ledger is smooth's
 	most     int                // the largest request that is ever granted
 	capacity float64            // for the script; -1: no limit
@@ -69,7 +69,7 @@ func (f *family) adopt(p *reserve.Policy) (*terms, error) {
 		const full = "a shared limiter, which starts with a full store"
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithStored", Limiter: full}
 	}
-	return newTerms(t.Curve, t.Upfront, t.Package)
+	return newTerms(t.Curve, t.Upfront)
 }
 
 // newVariant returns terms whose curve has only a rate and a capacity.
@@ -88,8 +88,8 @@ func newVariant(p *engine.Policy) (*terms, error) {
 	return t, nil
 }
 
-func newTerms(c *smooth.Curve, upfront bool, kind string) (*terms, error) {
-	t := &terms{curve: c, upfront: upfront, kind: kind, most: math.MaxInt, capacity: c.Capacity}
+func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
+	t := &terms{curve: c, upfront: upfront, kind: "smooth", most: math.MaxInt, capacity: c.Capacity}
 	switch {
 	case c.Line != nil && c.Line.Base == 0 && !t.unlimited(): // to the script, 0 is no line
 		return nil, &CurveError{Why: "the first of its stored permits are free, and others are not"}

@@ -22,7 +22,7 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if t.other != nil {
 		return &reserve.OptionError{Package: "shared", Option: "SetRate", Limiter: t.other.Terms().Limiter}
 	}
-	t, err := newTerms(t.curve.AtRate(permitsPerSecond), t.upfront, t.kind)
+	t, err := newTerms(t.curve.AtRate(permitsPerSecond), t.upfront)
 	if err != nil {
 		return err
 	}

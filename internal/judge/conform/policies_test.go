@@ -50,7 +50,7 @@ func TestTwoPoliciesOfOneKey(t *testing.T) {
 	client := &redis.Client{Addr: server.Start(t).Addr}
 	defer client.Close()
 	number := 0
-	for name, kinds := range map[string][]int{"permits": {0}, "times": {1}, "both": {0, 1}, "warming up": {2}} {
+	for name, kinds := range map[string][]int{"permits": {0}, "times": {1}, "both": {0, 1}, "warming up": {2}, "all": {0, 1, 2}} {
 		for _, opts := range [][]reserve.Option{nil, {reserve.PayUpfront()}} {
 			t.Run(fmt.Sprint(name, ", upfront ", len(opts) > 0), func(t *testing.T) {
 				for seed := range uint64(max(15, queues(t)/40)) {
