@@ -193,7 +193,7 @@ func (l *Limiter) GiveBack() {
 func Take(of reserve.Promise, n int) (taken, rest reserve.Promise) {
 	p := of.(*promise)
 	return &promise{limiter: p.limiter, slot: p.slot, permits: n, ready: p.ready},
-		&promise{limiter: p.limiter, slot: refund{p.slot, n}.rest(), permits: p.permits - n, ready: p.ready}
+		&promise{limiter: p.limiter, slot: refund{slot: p.slot, permits: n}.rest(), permits: p.permits - n, ready: p.ready}
 }
 
 // Stored is a key's name in the store.

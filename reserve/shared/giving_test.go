@@ -387,6 +387,10 @@ func soldOnce(t *testing.T, c place, seed uint64) (given int) {
 			u.promise.Settle(keep)
 			if keep < u.permits {
 				given++
+				if at := now + float64(u.promise.Delay()); at < u.at { // what is left may go sooner
+					u.at = at
+					uses = append(slices.DeleteFunc(uses, func(of *use) bool { return of == u }), u)
+				}
 				u.time *= float64(keep) / float64(u.permits)
 			}
 		}

@@ -72,8 +72,12 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration,
 		return false, 0, err
 	}
 	written = written || back
-	for _, r := range o.refunds {
-		written = j.giveBack(r) || written
+	for i := range o.refunds {
+		gone, err := j.giveBack(&o.refunds[i])
+		if err != nil {
+			return false, 0, err
+		}
+		written = written || gone
 	}
 	for _, u := range o.uses {
 		written = j.use(u) || written
@@ -144,16 +148,36 @@ func (j *journal) upTo(at int64) int {
 
 func (j *journal) granted() int { return j.upTo(j.now) }
 
-func (j *journal) giveBack(r refund) bool {
-	j.gaps = j.gaps || j.lastGrant() > j.now
+func (j *journal) giveBack(r *refund) (written bool, err error) {
+	j.gaps, r.wait = j.gaps || j.lastGrant() > j.now, never
 	i := slices.IndexFunc(j.records, func(of record) bool { return of.number == r.slot.record })
 	if i < 0 || !j.records[i].has() {
-		return false
+		return false, nil
 	}
-	if j.records[i].amount -= int64(r.permits); j.records[i].amount <= 0 {
+	of := &j.records[i]
+	if of.amount -= int64(r.permits); of.amount <= 0 {
 		j.records = slices.Delete(j.records, i, i+1)
+	} else if of.at > j.now {
+		err = j.hasten(i)
+		r.wait = j.records[i].at - j.now
 	}
-	return true
+	return true, err
+}
+
+// hasten lets what is left of a request that waits go when it is free behind the requests before it.
+func (j *journal) hasten(i int) error {
+	l, err := j.replay(i)
+	if err != nil {
+		return err
+	}
+	from, r := j.now, &j.records[i]
+	if i > 0 {
+		from = max(from, j.records[i-1].at)
+	}
+	if at := max(from, ready(l, from, int(r.amount))); at < r.at {
+		r.at, r.since = at, min(r.since, at-from)
+	}
+	return nil
 }
 
 // has reports whether the record has a request's permits.

@@ -107,9 +107,12 @@ func (o *order) write(list []*request, now int64, clock *serverClock) {
 }
 
 func (o *order) give(list []*request, decided int64) {
-	answers := o.answers
+	answers, refunds := o.answers, o.refunds
 	for _, r := range list {
 		r.after = o.after
+		if r.refund != nil {
+			r.ready, refunds = saturate.Add(decided, refunds[0].wait), refunds[1:]
+		}
 		if r.permits > 0 {
 			r.answer, answers = answers[0], answers[1:]
 			r.ready = saturate.Add(decided, r.wait)

@@ -112,7 +112,8 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 // the context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError]. A negative maxWait counts
 // as 0. If the context ends during the call, its permits are given back.
 //
-// Cancel and Settle of the reservation ask the store, and report no error: if that fails, the permits are lost.
+// Cancel and Settle of the reservation ask the store, and report no error: if that fails, the permits are lost. A
+// request that settles for less while it waits for its own permits may go earlier; those behind it keep their times.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	p, err := l.reserve(ctx, buys(n, int64(maxWait), never))
 	if err != nil {

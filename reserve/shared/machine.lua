@@ -168,7 +168,7 @@ if of ~= kind or holds ~= capacity or flow ~= refill then
       headrooms = note(headrooms, time, max(0, store - stored - deferred - (upfront and debt > 0 and max(peak, newer) or 0)))
     end
     local rest = debt - min(debt, max(0, last - at, hold - at))
-    if of + kind > 0 and of < 2 and rest > 0 and interval * flow ~= 1 then -- these are permits, too
+    if of + kind > 0 and of < 2 and kind < 2 and rest > 0 and interval * flow ~= 1 then -- these are permits, too
       debt = min(debt + rest * (interval * flow - 1), longest)
       slot, fence = slot + 1, max(fence, at + debt) -- what was sold before has another length
     end
@@ -289,19 +289,22 @@ if more > 0 then -- refunds, a pause
   if interval > 0 then
     owed = min(granted - min(overflow, age * refill), stored + 2 * max(1, store) - debt / interval)
   end
+  -- What is left of a stretch lies at its beginning, which ends earlier. But a request that is paid upfront may have been
+  -- granted at its end, or parts of it are others': then the rest stays at the end, and a number below 0 can't fall.
   for i = 1, more - 1 do
-    local number, sold, begin, length, ready, kept, worth, whole, most = unpack('<ddddddddd', arg, place)
-    place = place + 72
+    local number, sold, begin, length, ready, kept, worth, whole, paid, most = unpack('<dddddddddd', arg, place)
+    place = place + 80
     if sold >= born then -- not from before the key was lost
       local since = (time - sold) * 1000
       begin, ready = begin - since, ready - since
-      local ahead = max(0, min(length, begin + length))
       local waits = ready > 0 -- then what it held was there since the sale
+      if waits then begin = begin + paid elseif paid > 0 then number = -number end
+      local ahead = max(0, min(length, begin + length))
       if waits then
-        ready, most = -since, math.huge
+        ready = -since
+        if begin > 0 or whole == 1 or number < 0 then most = math.huge end -- else what is left of it goes now
         if bursty and (length == 0 or not upfront) then held = max(0, held - kept) end
       end
-      if upfront and whole == 0 then number = -number end -- what is kept of it lies at its end: it can't fall
       if ahead > 0 and number == slot then -- the newest: as if it had never been
         note_grants(time + min(0, begin) / 1000) -- it collects since the others were granted
         debt, slot = debt - ahead, slot - whole

@@ -118,7 +118,16 @@ func (p *promise) watch() (moved <-chan struct{}, wait time.Duration, cancelled 
 
 func (p *promise) Cancel() { p.Settle(0) }
 
-func (p *promise) Settle(actual int) { p.settle(actual, p.limiter.tell) }
+func (p *promise) Settle(actual int) {
+	p.settle(actual, func(r *request) {
+		if p.limiter.do(context.Background(), r) == nil { // else the permits are lost, and no promise is broken
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.ready = min(p.ready, r.ready)
+			p.move()
+		}
+	})
+}
 
 // settle settles once. Tell tells the store.
 func (p *promise) settle(actual int, tell func(*request)) {
@@ -193,10 +202,7 @@ func (p *promise) tellUse(over bool) {
 // tracksUses reports whether the ledger counts by use. Permits that are bought ahead count by their grant.
 func (l *Limiter) tracksUses() bool { return l.terms.Load().tracks && l.stock.most == 0 }
 
-// tell tells the store. If that fails the permits are lost, and no promise is broken. The caller can't be told.
-func (l *Limiter) tell(r *request) { _ = l.do(context.Background(), r) }
-
-// post is tell without waiting for the answer.
+// post tells the store, without waiting for the answer.
 func (l *Limiter) post(r *request) {
 	if !l.node().circuit.isOpen() {
 		l.queue.post(r)

@@ -163,7 +163,7 @@ func (o *order) append(b []byte) []byte {
 		b = doubles(b, float64(o.pause), float64(owed.permits), float64(owed.age))
 		for _, r := range o.refunds {
 			c := r.comeback(t)
-			b = doubles(b, c.number, c.sold, c.begin, c.length, c.ready, c.kept, c.worth, c.whole, c.most)
+			b = doubles(b, c.number, c.sold, c.begin, c.length, c.ready, c.kept, c.worth, c.whole, c.paid, c.most)
 		}
 	}
 	return b
@@ -185,6 +185,9 @@ func (o *order) read(answer []byte) error {
 		return nil
 	}
 	s := state{time: at(1), slot: at(2), stored: at(3)}
+	for i := range o.refunds {
+		o.refunds[i].wait = o.refunds[i].waits(s.time)
+	}
 	if n > sold {
 		s.debt, s.deferred = at(4), at(5)
 	}

@@ -84,7 +84,8 @@ type slot struct {
 // A refund is the last permits of a slot.
 type refund struct {
 	slot    slot
-	permits int // more than 0
+	permits int   // more than 0
+	wait    int64 // the answer: the other permits may be used then; never: no sooner than they were promised
 }
 
 // rest is the slot without the permits of the refund, for another refund of it.
@@ -100,6 +101,22 @@ func (r refund) rest() slot {
 	return s
 }
 
+// moves reports whether what is left waits for its own permits, which are fewer now.
+func (r refund) moves() bool {
+	s := r.slot
+	return s.terms.upfront && !s.deferred && s.others == 0 && s.permits > r.permits
+}
+
+// waits returns how long what is left waits.
+func (r refund) waits(now float64) int64 {
+	if !r.moves() {
+		return never
+	}
+	s := r.slot
+	_, paid := s.terms.curve.Price(s.stored, float64(s.permits-r.permits))
+	return toWait(max(0, (s.sold-now)*1000+s.begin+paid-s.terms.ahead))
+}
+
 // A comeback is a refund in today's terms. Times are nanoseconds.
 type comeback struct {
 	number, sold  float64
@@ -108,43 +125,50 @@ type comeback struct {
 	kept          float64 // permits that came out of the store
 	worth         float64 // permits that a nanosecond of the stretch stores
 	whole         float64 // 1 if nothing is left of the slot
+	paid          float64 // the part of the stretch that is left; 0 if that can't move to its beginning
 	most          float64 // permits that come back at most after that
 }
 
 func (r refund) comeback(now *terms) comeback {
 	s, then := r.slot, r.slot.terms
 	keep := s.permits - r.permits
-	kept, length := float64(r.permits), 0.0 // what came out of the store, and the part of the queue
-	begin, ready, whole := s.begin, s.begin, 0.0
+	c := comeback{
+		number: s.number, sold: s.sold, begin: s.begin, ready: s.begin, most: math.Inf(1),
+		kept: float64(r.permits), worth: min(now.curve.Refill, then.curve.Refill),
+	}
 	if keep+s.others == 0 {
-		whole = 1
+		c.whole = 1
 	}
 	if !s.deferred {
 		taken, cost := then.curve.Price(s.stored, float64(s.permits))
 		stays, paid := then.curve.Price(s.stored, float64(keep))
 		cost = min(cost, longest-s.begin)
-		kept, length = taken-stays, max(0, cost-paid)
+		c.kept, c.length = taken-stays, max(0, cost-paid)
+		switch {
+		case !then.upfront:
+			c.begin += paid
+		case r.moves():
+			c.paid = paid
+		case c.whole == 0:
+			c.number = -c.number
+		}
 		if then.upfront {
-			ready += cost - then.ahead
-		} else {
-			begin += paid
+			c.ready += cost - then.ahead
 		}
 	}
-	worth := min(now.curve.Refill, then.curve.Refill)
 	used := float64(keep + s.others)
 	switch {
 	case now == then:
 	case now.unlimited() || then.unlimited():
-		kept = 0
+		c.kept = 0
 	default:
 		by := then.scale(now)
-		kept, used = kept*by, used*by
+		c.kept, used = c.kept*by, used*by
 	}
-	most := math.Inf(1)
 	if now.upfront && !now.unlimited() { // of a request that was larger than the capacity no more is left
-		most = max(0, now.curve.Capacity-used)
+		c.most = max(0, now.curve.Capacity-used)
 	}
-	return comeback{s.number, s.sold, begin, length, ready, kept, worth, whole, most}
+	return c
 }
 
 // scale returns what a stored permit becomes under other terms: see machine.lua.

@@ -52,7 +52,7 @@ func (l *Limiter) fill(r *request) bool {
 	}
 	of := s.lots[i]
 	r.answer, r.ready = answer{granted: true, slot: of.slot}, of.ready
-	of.slot = refund{of.slot, r.permits}.rest()
+	of.slot = refund{slot: of.slot, permits: r.permits}.rest()
 	if of.permits -= r.permits; of.permits == 0 {
 		s.lots = slices.Delete(s.lots, i, i+1)
 	}
