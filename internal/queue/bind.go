@@ -53,7 +53,7 @@ func (q *Queue) binds(now int64, p *Place, t *task) {
 		t.giveBack(q.releaseBound())
 	}
 	t.bind, t.hold, t.left, t.more = p, h, p.remaining(now), true
-	p.state, q.asking = binding, p
+	p.state, p.until, q.asking = binding, p.latest, p
 }
 
 // grant lets a bound place go.

@@ -85,7 +85,7 @@ func (q *Queue) prepare(ctx context.Context, p *Place) error {
 	}
 	p.latest, p.byDeadline = q.clock.Deadline(ctx), true
 	p.queue, p.ctx = q, ctx
-	p.state, p.hold, p.err, p.settled, p.resized = waiting, nil, nil, false, 0
+	p.state, p.hold, p.err, p.settled, p.resized, p.fails = waiting, nil, nil, false, 0, 0
 	if q.blocks && ctx.Done() != nil && p.Permits > 1 {
 		return p.fitsWithin(ctx)
 	}

@@ -17,7 +17,11 @@ import (
 func (q *Queue) hopeless(now int64) (*Place, int64) {
 	for _, c := range q.order.classes {
 		if len(c.lapse) > 0 {
-			if best := q.best(now, c.lapse[0].of); best > c.lapse[0].key {
+			best := q.best(now, c.lapse[0].of)
+			if q.blocks && best > now {
+				best-- // the delay of another queue's promise is at least 1 ns until it is granted
+			}
+			if best > c.lapse[0].key {
 				return c.lapse[0].of, best
 			}
 		}

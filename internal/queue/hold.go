@@ -47,13 +47,19 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 		if err := take(ctx, maxWait); err != nil {
 			return err
 		}
-		if h.asked > h.slack && len(h.parts) > 1 && h.rounds <= patience {
+		if h.asked > h.slack && len(h.parts) > 1 && h.rounds <= patience && !h.justInTime() {
 			h.keep(h.last)
 			return nil
 		}
 	}
 	h.full = true
 	return nil
+}
+
+// justInTime reports whether it is due at the place's deadline: then there is no time to take the rest.
+func (h *hold) justInTime() bool {
+	p := h.place
+	return p.until < never && add(p.queue.clock.Now(), h.asked) >= p.until
 }
 
 // takeLast reserves at the limit that will have room last, as far as limits can be asked, if that is not now.

@@ -48,9 +48,11 @@ type Place struct {
 	used       bool // own is taken
 	settled    bool
 	latest     int64         // when it must go, or never
+	until      int64         // latest, as it was bound; binding guards it
 	hold       *hold         // if it is bound or granted
 	own        hold          // its first one
 	sleepers   int           // in Wait
+	fails      uint8         // of waits that were too late
 	resized    int           // the permits of Settle while its state was binding; 0: none
 	changed    chan struct{} // closed when the state or the hold changes; may be nil
 	stop       func()        // ends a call to a limit that may block; may be nil

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"math"
+	"runtime"
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
@@ -22,6 +23,9 @@ const (
 	enough  = 16
 	forEver = math.MaxInt
 )
+
+// moment is how often a caller whose context has ended yields to the queue, which may have its permits.
+const moment = 100
 
 // look does what there is to do, p's first. If the context ends while a limit blocks, it returns the cause, and the
 // queue looks on.
@@ -44,8 +48,16 @@ func (q *Queue) look(ctx context.Context, p *Place) error {
 	case <-looked:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
+	for range moment {
+		select {
+		case <-looked:
+			return nil
+		default:
+			runtime.Gosched()
+		}
+	}
+	return context.Cause(ctx)
 }
 
 // lookSoon is look for nobody, in a goroutine where a limit may block.
@@ -67,7 +79,7 @@ func (q *Queue) steps(p *Place, most int) {
 }
 
 func (q *Queue) take(p *Place, most int) {
-	for n := 1; q.waiting.Load() > 0 && q.step(); n++ {
+	for n := 1; q.waiting.Load() > 0 && q.step(p); n++ {
 		if n >= most && q.decided(p) {
 			go q.steps(nil, forEver)
 			return
@@ -124,6 +136,7 @@ func (q *Queue) due(h *hold) bool {
 
 // A task is what a step does without the queue's lock.
 type task struct {
+	by   *Place  // whose caller takes the step; nil: nobody's
 	back *hold   // to give back; nil: none
 	all  []*hold // to give back
 	bind *Place
@@ -136,7 +149,7 @@ type task struct {
 func (t *task) giveBack(h *hold) { t.back, t.more = h, true }
 
 // step does the next thing; more: there may be another. The caller holds binding. A panic ends the first place.
-func (q *Queue) step() (more bool) {
+func (q *Queue) step(by *Place) (more bool) {
 	defer func() {
 		if value := recover(); value != nil {
 			more = q.fail(caught(value))
@@ -145,7 +158,7 @@ func (q *Queue) step() (more bool) {
 	if q.blocks {
 		q.refresh()
 	}
-	var t task
+	t := task{by: by}
 	q.next(&t)
 	if t.back != nil {
 		t.back.cancel()
@@ -221,11 +234,15 @@ func (q *Queue) advance(now int64, p *Place, t *task) bool {
 		t.giveBack(q.release(p))
 		return true
 	}
+	delay := h.delay()
+	if delay <= 0 && h.slack == 0 && p.sleepers > 0 && p != t.by && !p.passed {
+		return false // its caller wakes at this moment
+	}
 	if t.move = q.better(h); t.move {
 		q.binds(now, p, t)
 		return true
 	}
-	switch delay := h.delay(); {
+	switch {
 	case delay > h.slack:
 		return false
 	case p.passed && !h.full:

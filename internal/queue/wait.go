@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/reserve"
@@ -31,7 +32,9 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 		if h := p.hold; h != nil {
 			err = p.waitFor(ctx, h)
 		} else if err = p.waitForTurn(ctx); err != nil {
-			err = p.last(err)
+			q.mu.Unlock()
+			err = p.last(ctx, err)
+			q.mu.Lock()
 		}
 	}
 	if p.state == granted {
@@ -50,16 +53,14 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 	return err
 }
 
-// last looks a last time, as far as that does not block: the permits may be due at the moment at which the context
-// ended. Then it returns nil, otherwise err.
-func (p *Place) last(err error) error {
+// last looks a last time: the permits may be due at the moment at which the context ended. Then it returns nil,
+// otherwise err.
+func (p *Place) last(ctx context.Context, err error) error {
 	q := p.queue
-	q.mu.Unlock()
-	defer q.mu.Lock()
-	if !q.blocks {
-		q.steps(p, enough)
-	}
 	if q.claim(p) {
+		return nil
+	}
+	if _ = q.look(ctx, p); q.claim(p) {
 		return nil
 	}
 	return err
@@ -83,20 +84,43 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	defer q.mu.Lock()
 	err = last.Wait(ctx)
 	mine, lost := p.arrived(h, last, err)
+	ended := done.Cause(ctx)
 	switch {
-	case lost || mine && err != nil: // the wait has given the permits back
+	case lost:
 		return err
+	case mine && err != nil: // the wait has given the permits back
+		if ended != nil || !p.elsewhere(h, err) {
+			return err
+		}
 	case !mine && err != nil && err != reserve.ErrCancelled: // the same, and the queue is about to find out
-		return done.Cause(ctx)
+		return ended
 	case !mine: // it was handed on, or granted meanwhile; or another limit is later
-		err = done.Cause(ctx)
-	default:
-		err = q.look(ctx, p)
+		if ended != nil {
+			return p.last(ctx, ended)
+		}
+		return nil
 	}
-	if err != nil && q.claim(p) {
+	if err = q.look(ctx, p); err != nil && q.claim(p) {
 		return nil
 	}
 	return err
+}
+
+// elsewhere has a place bound anew, maybe to another option, after a wait that failed because it was too late.
+func (p *Place) elsewhere(h *hold, err error) bool {
+	var late *reserve.WaitError
+	if len(p.Options) == 1 || p.fails >= patience || err != reserve.ErrCancelled && !errors.As(err, &late) {
+		return false
+	}
+	q := p.queue
+	q.mu.Lock()
+	if p.hold == h {
+		p.fails++
+		q.release(p)
+	}
+	q.mu.Unlock()
+	h.cancel()
+	return true
 }
 
 // arrived reports whether the time of a hold that a caller has waited for has come, or the wait has failed. Lost: it

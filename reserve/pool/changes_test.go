@@ -67,6 +67,11 @@ var kinds = map[string]func() limited{
 		l := even(1)
 		return limited{reserve.All(even(1000), l), l.PauseUntil, l.Resume}
 	},
+	"all of a key": func() limited {
+		keys := keyed.New(func(string) (*reserve.Policy, error) { return pace.Bursty(1000, pace.WithBurst(time.Second)) })
+		l := even(1)
+		return limited{reserve.All(keys.For("k"), l), l.PauseUntil, l.Resume}
+	},
 	"key": func() limited {
 		keys := keyed.New(func(string) (*reserve.Policy, error) { return pace.Bursty(1, pace.WithBurst(0)) })
 		l := keys.For("k").(keyed.Limiter)
@@ -425,26 +430,45 @@ func TestOwnLongestWait(t *testing.T) {
 	})
 }
 
-// A permit that is due at the moment of the deadline is granted, wherever the limit stands.
+// A permit that is due at the moment of the deadline is granted, wherever the limit stands, behind a pool or a queue.
 func TestDueAtTheDeadline(t *testing.T) {
+	inFront := map[string]func(by reserve.Reserver) func(ctx context.Context) error{
+		"pool": func(by reserve.Reserver) func(ctx context.Context) error {
+			p := reserve.Must(pool.New([]pool.Member[string]{{By: by}}))
+			return func(ctx context.Context) error { return acquire(ctx, p) }
+		},
+		"fair": func(by reserve.Reserver) func(ctx context.Context) error {
+			q := reserve.Must(fair.New(by, []fair.Class{{Name: "c"}}))
+			return func(ctx context.Context) error { _, err := q.Acquire(ctx, 1); return err }
+		},
+	}
 	for name, kind := range kinds {
-		t.Run(name, func(t *testing.T) {
-			for range 30 {
-				synctest.Test(t, func(t *testing.T) {
-					l := kind()
-					r := reserve.Must(l.ReserveWithin(background, 3, reserve.Forever))
-					require.NoError(t, r.Wait(background))
-					p := reserve.Must(pool.New([]pool.Member[string]{{By: l.Reserver}}))
-					ctx, cancel := context.WithTimeout(background, 4*time.Second)
-					defer cancel()
-					var all sync.WaitGroup
-					for range 2 { // at 3 s and at 4 s
-						all.Go(func() { require.NoError(t, acquire(ctx, p)) })
-						time.Sleep(30 * time.Millisecond)
-					}
-					all.Wait()
-				})
-			}
-		})
+		for front, in := range inFront {
+			t.Run(front+" of "+name, func(t *testing.T) {
+				for range 15 {
+					synctest.Test(t, func(t *testing.T) {
+						l := kind()
+						r := reserve.Must(l.ReserveWithin(background, 3, reserve.Forever))
+						require.NoError(t, r.Wait(background))
+						acquire := in(l.Reserver)
+						ctx, cancel := context.WithTimeout(background, 4*time.Second)
+						defer cancel()
+						var all sync.WaitGroup
+						for range 2 { // at 3 s and at 4 s
+							all.Go(func() { require.NoError(t, acquire(ctx)) })
+							time.Sleep(30 * time.Millisecond)
+						}
+						all.Wait()
+
+						time.Sleep(2 * time.Second)
+						l.pause(time.Now().Add(time.Minute))
+						ctx, cancel = context.WithTimeout(background, time.Minute)
+						defer cancel()
+						all.Go(func() { require.NoError(t, acquire(ctx)) })
+						all.Wait()
+					})
+				}
+			})
+		}
 	}
 }
