@@ -4,9 +4,11 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/variant"
+
 	"github.com/nextfree/pace/internal/invalid"
+	"github.com/nextfree/pace/internal/smooth"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
 )
 
 var valueError = invalid.In("pace")
@@ -31,9 +33,9 @@ func NewBursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Limit
 // Bursty returns the policy of NewBursty's limiters, for many keys or a shared limiter. Its errors are NewBursty's.
 func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, error) {
 	s := store{burst: time.Second}
-	return reserve.NewPolicy(reserve.Variant{
+	return variant.Variant{
 		Package: "pace", Limiter: "a bursty limiter", Settings: &s, Curve: s.curve,
-	}, permitsPerSecond, opts...)
+	}.Policy(permitsPerSecond, opts...)
 }
 
 // NewTokenBucket returns a classic token bucket: full at the start, and a request waits for its own permits. As long as
@@ -87,7 +89,7 @@ func (s *store) set(to store, option string, value any) error {
 // permits; at another rate, another number. Default: 1 s, as in Guava. 0 saves nothing: no two requests for one permit
 // are closer than the interval.
 func WithBurst(d time.Duration) reserve.Option {
-	return reserve.NewOption("WithBurst", func(s *store) error {
+	return variant.Option("WithBurst", func(s *store) error {
 		if d < 0 || d > 0 && d < time.Microsecond { // as of WithBurst(5), which means 5 ns
 			return valueError("WithBurst", d, "0, or at least a microsecond, as in 5*time.Second")
 		}
@@ -98,7 +100,7 @@ func WithBurst(d time.Duration) reserve.Option {
 // WithCapacity sets how many permits can be saved up, at any rate. WithBurst beside it is an error, and so are both for
 // [NewTokenBucket]. 0 saves nothing.
 func WithCapacity(permits float64) reserve.Option {
-	return reserve.NewOption("WithCapacity", func(s *store) error {
+	return variant.Option("WithCapacity", func(s *store) error {
 		if !(permits >= 0 && permits <= math.MaxFloat64) {
 			return valueError("WithCapacity", permits, "0 or more permits, and a finite number")
 		}

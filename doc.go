@@ -43,5 +43,5 @@
 //	Acquire(10)              waits another 200 ms, not for its own 10 permits
 //	Acquire(1)               waits 2 s, for those
 //
-// The arithmetic is in package smooth, whose documentation explains the model.
+// The arithmetic is in internal/smooth, whose documentation explains the model.
 package pace

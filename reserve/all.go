@@ -131,13 +131,13 @@ func (b *bundle) Settle(actual int) {
 // Begin and End are the parts'.
 func (b *bundle) Begin() {
 	for i := range b.parts {
-		b.parts[i].Begin()
+		b.parts[i].engine().Begin()
 	}
 }
 
 func (b *bundle) End() {
 	for i := range b.parts {
-		b.parts[i].End()
+		b.parts[i].engine().End()
 	}
 }
 

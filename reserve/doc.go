@@ -24,7 +24,5 @@
 //
 // # Limiters of your own
 //
-// If stored permits have another price, write a smooth.Curve. If permits are counted differently, write a [Ledger]: see
-// [NewPolicy] and [Variant]. Anything else that can promise permits is a [Reserver], and makes its reservations with
-// [NewReservation].
+// What can promise permits is a [Reserver], and makes its reservations with [NewReservation].
 package reserve

@@ -9,13 +9,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/variant"
+
 	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/judge/limitertest"
+	"github.com/nextfree/pace/internal/smooth"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
 )
 
 // A slowContext is one whose caller is not scheduled for a while after it was woken: the second and later
@@ -163,12 +166,12 @@ func TestRetimeWithoutLimitInAPause(t *testing.T) {
 // A policy of a variant of one's own whose ledger can't change.
 func TestSetPolicyOfALedgerThatCannotChange(t *testing.T) {
 	make := func() *reserve.Policy {
-		return reserve.Must(reserve.NewPolicy(reserve.Variant{
+		return reserve.Must(variant.Variant{
 			Package: "own", Limiter: "an own limiter",
-			Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
+			Ledger: func(now int64, _ func(int64) time.Time) engine.Ledger {
 				return smooth.New(&smooth.Curve{Rate: 1, Interval: 1e9}, now, 0, false)
 			},
-		}, 1))
+		}.Policy(1))
 	}
 	l := make().Limiter()
 	require.ErrorAs(t, l.SetPolicy(make()), new(*reserve.ValueError), "and no panic")

@@ -81,13 +81,11 @@ func checkPermits(n int) error {
 	return nil
 }
 
-func checkRate(pkg string, permitsPerSecond float64) error {
+func checkRate(permitsPerSecond float64) error {
 	if permitsPerSecond > 0 { // false for NaN
 		return nil
 	}
-	return &ValueError{
-		Package: pkg, Name: "rate", Value: permitsPerSecond, Want: "a positive number of permits per second",
-	}
+	return valueError("rate", permitsPerSecond, "a positive number of permits per second")
 }
 
 // A SizeError reports a request for more permits than the limiter ever grants to a request. Nothing was taken. Make
@@ -103,15 +101,4 @@ type SizeError struct {
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("pace: %d permits were asked for at once; this limiter never grants more than %d",
 		e.Permits, e.Max)
-}
-
-// refusals makes the engine's errors.
-type refusals struct{ limit string }
-
-func (r refusals) TooLong(wait, maxWait time.Duration, cause error) error {
-	return &WaitError{Wait: wait, MaxWait: maxWait, Cause: cause, Limit: r.limit}
-}
-
-func (refusals) TooLarge(permits, largest int) error {
-	return &SizeError{Permits: permits, Max: largest}
 }

@@ -4,25 +4,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nextfree/pace/internal/limit"
+	"github.com/nextfree/pace/internal/variant"
+
 	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/smooth"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
 )
 
 // A bare ledger has what every ledger must have, and nothing else.
-type bare struct{ reserve.Ledger }
+type bare struct{ engine.Ledger }
 
 func bareLimiter(clock clockwork.Clock) *reserve.Limiter {
-	return pace.Must(reserve.NewPolicy(reserve.Variant{
+	return pace.Must(variant.Variant{
 		Package: "bare", Limiter: "a bare limiter",
-		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
+		Ledger: func(now int64, _ func(int64) time.Time) engine.Ledger {
 			return bare{smooth.New(&smooth.Curve{Rate: 10, Interval: 1e8, Refill: 1e-8}, now, 0, false)}
 		},
-	}, 10, reserve.WithClock(clock))).Limiter()
+	}.Policy(10, reserve.WithClock(clock))).Limiter()
 }
 
 // What a ledger can't do is nothing, or an error: a server's refusal is a pause, what a server says is not for it, and
@@ -40,13 +43,13 @@ func TestABareLedger(t *testing.T) {
 	require.EqualError(t, err, "pace: a bare limiter has no state that can be saved")
 	r, err := l.Reserve(ctx, 1)
 	require.NoError(t, err)
-	r.Begin()
-	r.End()
+	limit.Begin(&r)
+	limit.End(&r)
 	require.Equal(t, 1500*ms, r.Delay())
 }
 
 // A listening ledger takes what a server says for its rate.
-type listening struct{ reserve.Ledger }
+type listening struct{ engine.Ledger }
 
 func (l listening) Stop(now, until int64) bool            { return l.Pause(now, until) }
 func (l listening) Said(now int64, left float64, _ int64) { l.Retime(now, left) }
@@ -54,12 +57,12 @@ func (l listening) Said(now int64, left float64, _ int64) { l.Retime(now, left) 
 // What a server says moves times, also for callers that were refused until another time.
 func TestSaid(t *testing.T) {
 	clock := clockwork.NewFakeClock()
-	l := pace.Must(reserve.NewPolicy(reserve.Variant{
+	l := pace.Must(variant.Variant{
 		Package: "listening", Limiter: "a listening limiter",
-		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
+		Ledger: func(now int64, _ func(int64) time.Time) engine.Ledger {
 			return listening{smooth.New(steady(10), now, 0, false)}
 		},
-	}, 10, reserve.WithClock(clock))).Limiter()
+	}.Policy(10, reserve.WithClock(clock))).Limiter()
 	require.True(t, l.TryAcquire(5))
 	require.False(t, l.TryAcquire(1))
 	var told []bool

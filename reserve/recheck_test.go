@@ -7,16 +7,18 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/variant"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
-	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 // An opening grants nothing until a day is over, or it is opened.
 type opening struct {
-	reserve.Ledger
+	engine.Ledger
 	open *atomic.Bool
 }
 
@@ -40,13 +42,13 @@ func (o opening) Ready(now int64, number uint64) (int64, bool) {
 func TestRecheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := new(atomic.Bool)
-		policy := pace.Must(reserve.NewPolicy(reserve.Variant{
+		policy := pace.Must(variant.Variant{
 			Package: "test", Limiter: "an opening", Recheck: time.Minute,
-			Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
+			Ledger: func(now int64, _ func(int64) time.Time) engine.Ledger {
 				slow := &smooth.Curve{Rate: 1. / 86400, Interval: 86400e9}
 				return opening{smooth.New(slow, now, 0, true), open}
 			},
-		}, 1))
+		}.Policy(1))
 		l := policy.Limiter()
 		require.False(t, l.TryAcquire(1))
 		waited := make(chan time.Duration)

@@ -12,7 +12,7 @@ import (
 // Cancel, so that other callers get them.
 //
 // The time becomes earlier when a request in front gives up or settles for less, and later only by a pause, a lower
-// [Limiter.Retime], or a use that takes long ([Reservation.Begin]). At and Delay return the present time, and Wait ends
+// [Limiter.Retime], or the use of a window's permits that takes long. At and Delay return the present time, and Wait ends
 // at it.
 //
 // A Reservation is returned by value and costs no allocation. It must not be copied further (go vet reports it): a
@@ -59,26 +59,9 @@ func (r *Reservation) Cancel() { r.engine().Settle(0) }
 // before the next is granted, the next waits 0.4 s less.
 func (r *Reservation) Settle(actual int) { r.engine().Settle(actual) }
 
-// Begin says that the use of the permits begins: a call goes out, which a server counts at some moment before its
-// answer. A window counts the permits from Begin until its length after End. A quota by the calendar that begins
-// meanwhile counts them too. Other limiters ignore both. Package outbound calls both for each request.
-//
-//	err := reservation.Wait(ctx)
-//	...
-//	reservation.Begin()
-//	defer reservation.End()
-//	answer, err := send(ctx)
-//
-// Begin before the permits may be used does nothing, nor does a second Begin. Each Begin needs an End, a Settle or a
-// Cancel: until then the permits don't come back. Settle and Cancel may follow End.
-func (r *Reservation) Begin() { r.engine().Begin() }
-
-// End says that the use of the permits is over: see [Reservation.Begin]. Without Begin it is Begin and End at once.
-func (r *Reservation) End() { r.engine().End() }
-
 // A Promise implements a Reservation for a [Reserver] outside this package: see [NewReservation]. It has methods of the
-// same names, types and meaning: Permits, At, Delay, Wait, Cancel and Settle, and may have Begin and End. A Delay of 0
-// is leave to go: a promise that has only a forecast returns more.
+// same names, types and meaning: Permits, At, Delay, Wait, Cancel and Settle. A Delay of 0 is leave to go: a promise
+// that has only a forecast returns more.
 type Promise = engine.Promise
 
 // NewReservation returns a reservation that calls the promise. It panics if p is nil.

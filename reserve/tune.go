@@ -10,7 +10,7 @@ import "time"
 //
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) SetRate(permitsPerSecond float64) error {
-	if err := checkRate("pace", permitsPerSecond); err != nil {
+	if err := checkRate(permitsPerSecond); err != nil {
 		return err
 	}
 	l.engine().SetRate(permitsPerSecond)
@@ -30,7 +30,7 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 //
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) Retime(permitsPerSecond float64) error {
-	if err := checkRate("pace", permitsPerSecond); err != nil {
+	if err := checkRate(permitsPerSecond); err != nil {
 		return err
 	}
 	l.engine().Retime(permitsPerSecond)

@@ -29,9 +29,11 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/variant"
+
 	"github.com/nextfree/pace/internal/invalid"
+	"github.com/nextfree/pace/internal/smooth"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
 )
 
 var valueError = invalid.In("warmup")
@@ -58,16 +60,16 @@ func Policy(permitsPerSecond float64, period time.Duration, opts ...reserve.Opti
 		return nil, valueError("period", period, "at least a microsecond, as in 10*time.Second")
 	}
 	w := warming{period: float64(period), coldFactor: 3}
-	return reserve.NewPolicy(reserve.Variant{
+	return variant.Variant{
 		Package: "warmup", Limiter: "a warming-up limiter", Settings: &w, Curve: w.curve, Stored: math.Inf(1),
-	}, permitsPerSecond, opts...)
+	}.Policy(permitsPerSecond, opts...)
 }
 
 // WithColdFactor sets how many times longer a permit takes in a cold limiter. At 2/s and with a factor of 3, the first
 // two permits of a cold limiter are nearly 1.5 s apart. At least 1, which is no warm-up at all. Default: 3, as in
 // Guava.
 func WithColdFactor(f float64) reserve.Option {
-	return reserve.NewOption("WithColdFactor", func(w *warming) error {
+	return variant.Option("WithColdFactor", func(w *warming) error {
 		if !(f >= 1 && f <= math.MaxFloat64) {
 			return valueError("WithColdFactor", f, "a number of at least 1")
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/internal/smooth"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
 )
 
 // A state is what is remembered of a key's limiter. Without reservations or a pause, at its policy's rate, it is

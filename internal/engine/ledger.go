@@ -3,7 +3,7 @@ package engine
 import (
 	"iter"
 
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 // A Ledger is the arithmetic behind a limiter: when a request is granted, and what a refund is worth. The limiter calls
@@ -86,7 +86,7 @@ type Observer interface {
 	Said(now int64, left float64, end int64)
 }
 
-// A UseTracker is a Ledger that counts permits by when they are used: see Reservation.Begin.
+// A UseTracker is a Ledger that counts permits by when they are used: see limit.Begin.
 type UseTracker interface {
 	// Begin and End say that the use of a slot's permits begins, or is over. Each returns the request's slot from then
 	// on.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 // A Limiter is reserve.Limiter, which documents the methods without a comment. All exported methods may be called at

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 // A Policy is reserve.Policy. It is immutable.
@@ -24,7 +24,7 @@ type Terms struct {
 
 	Package, Limiter string // in errors: "warmup", "a warming-up limiter"
 
-	// Those of reserve.Variant. New is its Ledger, nil where the policy has a curve. Load may be nil.
+	// Those of variant.Variant. New is its Ledger, nil where the policy has a curve. Load may be nil.
 	New  func(now int64, wall func(now int64) time.Time) Ledger
 	Load func(terms, state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 // ErrCancelled is reserve's.

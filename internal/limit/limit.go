@@ -144,3 +144,14 @@ func Finite(l Limit) float64 {
 	}
 	return 0
 }
+
+// Begin says that the use of a reservation's permits begins: a call goes out, which a server counts at some moment
+// before its answer. A window counts the permits from Begin until its length after End. A quota by the calendar that
+// begins meanwhile counts them too. Other limiters ignore both.
+//
+// Begin before the permits may be used does nothing, nor does a second Begin. Each Begin needs an End, a Settle or a
+// Cancel: until then the permits don't come back. Settle and Cancel may follow End.
+func Begin(r *reserve.Reservation) { (*engine.Reservation)(r).Begin() }
+
+// End says that the use of the permits is over: see [Begin]. Without Begin it is Begin and End at once.
+func End(r *reserve.Reservation) { (*engine.Reservation)(r).End() }

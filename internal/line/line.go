@@ -7,7 +7,7 @@ import (
 	"sort"
 
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 const (

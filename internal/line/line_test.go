@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace/internal/line"
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 type state struct{ at, next int64 }

@@ -7,13 +7,15 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/variant"
+
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/internal/allornothing"
 	"github.com/nextfree/pace/internal/bykey"
 	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/smooth"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
 )
 
 // A Limit is what a request asks of one limit.
@@ -51,8 +53,8 @@ func Unlimited(clock clockwork.Clock) *reserve.Policy {
 	if clock != nil {
 		opts = append(opts, reserve.WithClock(clock))
 	}
-	variant := reserve.Variant{Package: "pace", Limiter: "a limiter without a limit", Curve: evenly}
-	return reserve.Must(reserve.NewPolicy(variant, math.Inf(1), opts...))
+	v := variant.Variant{Package: "pace", Limiter: "a limiter without a limit", Curve: evenly}
+	return reserve.Must(v.Policy(math.Inf(1), opts...))
 }
 
 func evenly(permitsPerSecond float64) *smooth.Curve {

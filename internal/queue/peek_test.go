@@ -6,16 +6,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/variant"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/queue"
+	"github.com/nextfree/pace/internal/smooth"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
 )
 
 type counting struct {
-	reserve.Ledger
+	engine.Ledger
 	reserved *atomic.Int64
 }
 
@@ -29,12 +32,12 @@ func (c counting) Reserve(now int64, permits int, latest int64) (smooth.Slot, in
 func TestAsksTheOthersOnlyWhenItsTimeHasCome(t *testing.T) {
 	bubble(t, func(t *testing.T, l *log) {
 		var reserved atomic.Int64
-		shared := pace.Must(reserve.NewPolicy(reserve.Variant{
+		shared := pace.Must(variant.Variant{
 			Package: "test", Limiter: "a counting limiter",
-			Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
+			Ledger: func(now int64, _ func(int64) time.Time) engine.Ledger {
 				return counting{smooth.New(&smooth.Curve{Rate: 1000, Interval: 1e6, Refill: 1e-6}, now, 0, false), &reserved}
 			},
-		}, 1000)).Limiter()
+		}.Policy(1000)).Limiter()
 		options := []queue.Option{option(queue.Limit{By: shared}, queue.Limit{By: evenly(1)})}
 		q := queue.New(queue.Settings{}, options)
 		for range 4 {

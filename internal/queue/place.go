@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/nextfree/pace/internal/limit"
+
 	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
@@ -201,8 +203,8 @@ func (p *Place) delay() (h *hold, d time.Duration) {
 type promise struct{ *Place }
 
 func (p promise) Permits() int { return p.Place.Permits }
-func (p promise) Begin()       { p.each((*reserve.Reservation).Begin) }
-func (p promise) End()         { p.each((*reserve.Reservation).End) }
+func (p promise) Begin()       { p.each(limit.Begin) }
+func (p promise) End()         { p.each(limit.End) }
 
 // each calls f for the reservations of a granted place.
 func (p *Place) each(f func(*reserve.Reservation)) {

@@ -4,6 +4,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/variant"
+
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve"
 )
@@ -34,10 +37,10 @@ func Policy(n int, per Period, opts ...reserve.Option) (*reserve.Policy, error) 
 	}
 	s := settings{period: per, spread: math.Inf(1)}
 	r := &rule{rate: reserve.Per(float64(n), per.nominal()), quota: int64(n), period: per}
-	p, err := reserve.NewPolicy(reserve.Variant{
+	p, err := variant.Variant{
 		Package: "calendar", Limiter: "a calendar's quota", Settings: &s,
-		Ledger: func(now int64, wall func(now int64) time.Time) reserve.Ledger { return newLedger(r, now, wall) },
-		Load: func(terms, state []byte, then int64, wall func(int64) time.Time) (reserve.Ledger, error) {
+		Ledger: func(now int64, wall func(now int64) time.Time) engine.Ledger { return newLedger(r, now, wall) },
+		Load: func(terms, state []byte, then int64, wall func(int64) time.Time) (engine.Ledger, error) {
 			of, err := r.loadTerms(terms)
 			if err != nil {
 				return nil, err
@@ -45,7 +48,7 @@ func Policy(n int, per Period, opts ...reserve.Option) (*reserve.Policy, error) 
 			return of.load(state, then, wall)
 		},
 		Recheck: time.Minute, // the wall clock may have been set, or the machine slept
-	}, r.rate, opts...)
+	}.Policy(r.rate, opts...)
 	r.spread, r.margin = s.spread, int64(s.margin)
 	return p, err
 }
@@ -62,7 +65,7 @@ type settings struct {
 // With 8,640 a day and Spread(1), a call goes each 10 s from midnight on, or each 5 s if none was made until noon. With
 // Spread(4), calls go each 2.5 s at midnight if callers ask without a pause.
 func Spread(soonest float64) reserve.Option {
-	return reserve.NewOption("Spread", func(s *settings) error {
+	return variant.Option("Spread", func(s *settings) error {
 		if !(soonest >= 1) {
 			return valueError("Spread", soonest, "1 or more times the even rate")
 		}
@@ -74,7 +77,7 @@ func Spread(soonest float64) reserve.Option {
 // WithMargin grants nothing in the first and the last d of a period, for a server whose clock may differ by up to d.
 // With WithMargin(2*time.Minute), a daily quota rests from 23:58 to 0:02. At most a quarter of the period. Default: 0.
 func WithMargin(d time.Duration) reserve.Option {
-	return reserve.NewOption("WithMargin", func(s *settings) error {
+	return variant.Option("WithMargin", func(s *settings) error {
 		if most := s.period.nominal() / 4; d < 0 || d > most {
 			return valueError("WithMargin", d, "0 to a quarter of the period")
 		}

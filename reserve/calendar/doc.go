@@ -25,10 +25,9 @@
 // A period of [FromFirst] begins with the first request that is granted. If all of its permits come back, it closes
 // again.
 //
-// A server may count a call that is out when a period begins in either period. With [reserve.Reservation.Begin] and End
-// both count it. A period of [FromFirst] then lasts until its length after the first End of a call that was granted in
-// it, and grants nothing later than its length after its first grant: in between the server's next period may have
-// begun.
+// A server may count a call that is out when a period begins in either period. Under package outbound both count it. A
+// period of [FromFirst] then lasts until its length after the first answer to a call that was granted in it, and grants
+// nothing later than its length after its first grant: in between the server's next period may have begun.
 //
 // # Days
 //

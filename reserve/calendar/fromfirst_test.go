@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 // A server opens a period of a second with the first call that arrives, and says nothing of it. Calls overtake each

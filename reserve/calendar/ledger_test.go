@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace/internal/judge/limitertest"
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 // A naive is the rule, recomputed from scratch: at each moment at which anything can change, the first request goes if

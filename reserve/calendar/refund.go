@@ -1,6 +1,6 @@
 package calendar
 
-import "github.com/nextfree/pace/smooth"
+import "github.com/nextfree/pace/internal/smooth"
 
 type item struct {
 	number  uint64

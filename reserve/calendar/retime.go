@@ -1,8 +1,8 @@
 package calendar
 
 import (
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve"
 )
 
 func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
@@ -17,8 +17,8 @@ func (l *ledger) Retime(now int64, permitsPerSecond float64) {
 	l.Advance(now)
 }
 
-// Change implements [reserve.Changer].
-func (l *ledger) Change(now int64, to reserve.Ledger) { l.change(now, to.(*ledger).rule) }
+// Change implements [engine.Changer].
+func (l *ledger) Change(now int64, to engine.Ledger) { l.change(now, to.(*ledger).rule) }
 
 // change replaces the rule. What is used of this period counts in the new rule's.
 func (l *ledger) change(now int64, r *rule) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 // inUse marks slots in use. A server may count a call at the edge of a period in either, so both count it.

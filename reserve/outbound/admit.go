@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
 )
@@ -33,7 +34,7 @@ func (c *call) admit() error {
 	c.sent = c.t.now()
 	for i := range c.charges {
 		a := &c.charges[i]
-		a.Held.Begin()
+		lim.Begin(a.Held)
 		a.holdBlock(c.sent)
 		if a.limit.used == nil {
 			a.keep()

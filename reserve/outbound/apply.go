@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
@@ -29,7 +30,7 @@ func (c *call) read() reply.Reply {
 	c.response.Request = theirs
 	c.listen(&s)
 	for i := range c.charges {
-		c.charges[i].Held.End() // the server has counted the call
+		lim.End(c.charges[i].Held) // the server has counted the call
 	}
 	c.match(&s)
 	c.attempt.block, c.attempt.others, c.attempt.crowded, c.attempt.relieved = 0, c.t.waiting.Load(), "", false

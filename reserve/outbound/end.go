@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
@@ -26,7 +27,7 @@ func (c *call) end() {
 		}
 	case out:
 		for i := range c.charges {
-			c.charges[i].Held.End() // of all, before a user's Lost, which may panic
+			lim.End(c.charges[i].Held) // of all, before a user's Lost, which may panic
 		}
 		for i := range c.charges {
 			c.lose(&c.charges[i])

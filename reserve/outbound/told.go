@@ -7,13 +7,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/internal/variant"
+
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/internal/adapt"
 	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/queue"
+	"github.com/nextfree/pace/internal/smooth"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
 )
 
 // A belief is what refusals have shown of a limit whose rate is told: see [adapt.Told]. The limit's own limiter goes on
@@ -166,8 +168,8 @@ func spacing(clock clockwork.Clock, rate, saved, stored float64) *reserve.Policy
 			Rate: rate, Capacity: saved, Interval: smooth.Interval(rate), Refill: rate / 1e9, Fixed: true, AtRate: curve,
 		}
 	}
-	variant := reserve.Variant{Package: "outbound", Limiter: "a limiter that spaces calls", Curve: curve}
-	return reserve.Must(reserve.NewPolicy(variant, rate, opts...))
+	v := variant.Variant{Package: "outbound", Limiter: "a limiter that spaces calls", Curve: curve}
+	return reserve.Must(v.Policy(rate, opts...))
 }
 
 // A toldLimit is so many permits per second, 0 if no rate is told, and so many at once.

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 // A debtAfterOutage is permits granted without the store, and permits that unanswered calls may have charged.

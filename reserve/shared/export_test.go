@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/smooth"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
 )
 
 // fakeScript is the script with a clock of the test's. Its keys live for an hour longer, since the server's own time

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/internal/variant"
+
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -88,9 +90,9 @@ func (l *Limiter) newFallback(without bool) (*reserve.Limiter, error) {
 	if t.upfront {
 		opts = append(opts, reserve.PayUpfront())
 	}
-	p, err := reserve.NewPolicy(reserve.Variant{
+	p, err := variant.Variant{
 		Package: "shared", Limiter: "a fallback", Curve: t.curve.AtRate, Stored: stored,
-	}, rate, opts...)
+	}.Policy(rate, opts...)
 	if err != nil {
 		return nil, err
 	}

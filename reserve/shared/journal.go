@@ -5,9 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
+
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 // A journal is the state of a limiter in a [Store]: a saved ledger and the records since. A new request goes at once
@@ -26,9 +27,9 @@ type journal struct {
 
 	// While it decides.
 	now     int64
-	current reserve.Ledger // now, without the requests that wait
-	behind  reserve.Ledger // behind these, as of from; the same as current if no request waits
-	from    int64          // when the last of them is granted
+	current engine.Ledger // now, without the requests that wait
+	behind  engine.Ledger // behind these, as of from; the same as current if no request waits
+	from    int64         // when the last of them is granted
 }
 
 // mostAmount has 60 bits, as a saved record has room for: a pause of 36 years.
@@ -302,4 +303,4 @@ func (j *journal) fold(n int, at int64) error {
 	return nil
 }
 
-var _ reserve.Ledger = (*smooth.Ledger)(nil)
+var _ engine.Ledger = (*smooth.Ledger)(nil)

@@ -8,16 +8,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nextfree/pace/internal/variant"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/redis"
 	"github.com/nextfree/pace/internal/server"
+	"github.com/nextfree/pace/internal/smooth"
 	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/window"
-	"github.com/nextfree/pace/smooth"
 )
 
 var _ reserve.Reserver = (*shared.Limiter)(nil)
@@ -210,8 +212,8 @@ func TestCurves(t *testing.T) {
 				Rate: rate, Capacity: 10, Interval: i, Refill: 1 / i, Line: c.line, AtRate: curve,
 			}
 		}
-		variant := reserve.Variant{Package: "shared_test", Limiter: "a curve", Curve: curve}
-		policy := reserve.Must(reserve.NewPolicy(variant, 10))
+		v := variant.Variant{Package: "shared_test", Limiter: "a curve", Curve: curve}
+		policy := reserve.Must(v.Policy(10))
 		_, err := shared.New(&noServer{}, "api", policy)
 		if c.why == "" {
 			require.NoError(t, err)

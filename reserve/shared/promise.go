@@ -158,7 +158,7 @@ func (p *promise) giveBack(tell func(*request)) {
 	}
 }
 
-// Begin says that the use begins: see [reserve.Reservation.Begin].
+// Begin says that the use begins: see limit.Begin.
 func (p *promise) Begin() {
 	l := p.limiter
 	p.mu.Lock()

@@ -4,11 +4,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/engine"
+
+	"github.com/nextfree/pace/internal/smooth"
 )
 
-func (j *journal) restore(saved []byte, then int64, of *rules) (l reserve.Ledger, err error) {
+func (j *journal) restore(saved []byte, then int64, of *rules) (l engine.Ledger, err error) {
 	switch {
 	case of.curve == nil:
 		l, err = j.terms.other.Load(of.saved, saved, then, wall)
@@ -24,7 +25,7 @@ func (j *journal) restore(saved []byte, then int64, of *rules) (l reserve.Ledger
 }
 
 // replay makes the ledger after the first n records.
-func (j *journal) replay(n int) (reserve.Ledger, error) {
+func (j *journal) replay(n int) (engine.Ledger, error) {
 	l, err := j.restore(j.saved, j.then, j.rules)
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func (j *journal) replay(n int) (reserve.Ledger, error) {
 }
 
 // apply applies records, but for those that are in use.
-func (j *journal) apply(l reserve.Ledger, at int64, of *rules, records []record) {
+func (j *journal) apply(l engine.Ledger, at int64, of *rules, records []record) {
 	for _, r := range records {
 		switch r.kind {
 		case granted:
@@ -63,13 +64,13 @@ func (j *journal) apply(l reserve.Ledger, at int64, of *rules, records []record)
 		case changed:
 			if of = r.rules; of.curve != nil {
 				l.(*smooth.Ledger).Adopt(r.at, of.curve, of.upfront)
-			} else if c, ok := l.(reserve.Changer); ok {
+			} else if c, ok := l.(engine.Changer); ok {
 				c.Change(r.at, of.like)
 			}
 		case paused:
 			l.Pause(r.at, r.at+r.amount)
 		case stopped:
-			if o, ok := l.(reserve.Observer); ok {
+			if o, ok := l.(engine.Observer); ok {
 				o.Stop(r.at, r.at+r.amount)
 			} else {
 				l.Pause(r.at, r.at+r.amount)
@@ -97,7 +98,7 @@ func (j *journal) collects(r record, of *rules, earliest int64) int64 {
 
 // tail returns the ledger behind all waiting requests. Permits given back before them are for requests that go at
 // once: by the last one's time the store would have overflowed.
-func (j *journal) tail() reserve.Ledger {
+func (j *journal) tail() engine.Ledger {
 	if j.behind != nil {
 		return j.behind
 	}

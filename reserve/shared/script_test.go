@@ -16,9 +16,9 @@ import (
 	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/internal/redis"
 	"github.com/nextfree/pace/internal/server"
+	"github.com/nextfree/pace/internal/smooth"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/smooth"
 	"github.com/nextfree/pace/warmup"
 )
 

@@ -4,8 +4,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
+
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve"
 )
 
 func (j *journal) sell(w wanted) answer {
@@ -80,7 +81,7 @@ func (j *journal) keep(wait int64) time.Duration {
 	return time.Duration(min(d, longest))
 }
 
-func ready(l reserve.Ledger, at int64, permits int) int64 {
+func ready(l engine.Ledger, at int64, permits int) int64 {
 	_, ready, _ := l.Reserve(at, permits, math.MinInt64) // nothing is ready then, so it takes nothing
 	return ready
 }

@@ -45,9 +45,9 @@ var ErrNotWritten = errors.New("shared: nothing was written")
 // NewIn is [New] for a [Store]. The policy may also be a window's, a calendar's, or any that can be saved
 // ([reserve.Limiter.AppendBinary]): 5,000 a day for all processes and runs of a program together.
 //
-// A window and a calendar count permits until their use ends, as everywhere: see [reserve.Reservation.Begin]. The end is
-// told by a call of its own, which nobody waits for and which goes with others; so is a use that lasts for more than 250
-// ms, each 20 s. A caller that waits while permits are in use asks again when its time has come. A killed process's
+// Under package outbound a window and a calendar count a permit until the answer is there, as everywhere. The answer is
+// told by a call of its own, which nobody waits for and which goes with others; so is a call that lasts for more than
+// 250 ms, each 20 s. A caller that waits while permits are in use asks again when its time has come. A killed process's
 // uses are over a minute after its last word. With [WithAhead], permits count by their grant.
 func NewIn(store Store, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	return newOne(ofStore(store), name, policy, opts)

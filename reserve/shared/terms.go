@@ -7,8 +7,8 @@ import (
 	"math"
 
 	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/smooth"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
 )
 
 // terms are a policy in numbers, at one rate.
@@ -31,7 +31,7 @@ type rules struct {
 	saved   []byte
 	curve   *smooth.Curve // nil: the ledger is not smooth's
 	upfront bool
-	like    reserve.Ledger // one that has these rules, if it is not smooth's
+	like    engine.Ledger // one that has these rules, if it is not smooth's
 }
 
 func (r *rules) same(of *rules) bool { return r == of || bytes.Equal(r.saved, of.saved) }

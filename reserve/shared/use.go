@@ -4,14 +4,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/internal/engine"
 )
 
-// A server counts a call between its sending and its answer. So a window and a quota by the calendar count permits until
-// their use ends: the record of its request moves to that time (ended). While a use goes on (begun) its permits count as
-// of now, and its record has the time of the latest word of it. The end is told by a call of its own, which no caller waits for, and the beginning only if a use lasts: until
-// then the permits count by their grant. What is promised while permits are in use is what is known then: it comes true
-// if they come back at once. So a request asks again when its time has come.
+// A server counts a call between its sending and its answer. So a window and a quota by the calendar count permits
+// until their use ends: the record of its request moves to that time (ended). While a use goes on (begun) its permits
+// count as of now, and its record has the time of the latest word of it. The end is told by a call of its own, which no
+// caller waits for, and the beginning only if a use lasts: until then the permits count by their grant. What is
+// promised while permits are in use is what is known then: it comes true if they come back at once. So a request asks
+// again when its time has come.
 
 const (
 	tellUse   = 250 * time.Millisecond // a use that lasts for so long is told, and again each renewUse
@@ -102,7 +103,7 @@ func (j *journal) using(n int) (going []record) {
 }
 
 // tracks reports whether a ledger counts permits by their use.
-func tracks(l reserve.Ledger) bool {
-	_, yes := l.(reserve.UseTracker)
+func tracks(l engine.Ledger) bool {
+	_, yes := l.(engine.UseTracker)
 	return yes
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/calendar"
 	"github.com/nextfree/pace/reserve/shared"
@@ -55,9 +56,9 @@ func inUse(t *testing.T, l *shared.Limiter, n int) (end func()) {
 	r, err := l.Reserve(t.Context(), n)
 	require.NoError(t, err)
 	require.NoError(t, r.Wait(t.Context()))
-	r.Begin()
+	limit.Begin(&r)
 	synctest.Wait() // the store knows that uses are told
-	return r.End
+	return func() { limit.End(&r) }
 }
 
 // after returns when a permit is granted, counted from begin.
@@ -170,10 +171,10 @@ func TestCancelOfAUse(t *testing.T) {
 		all, _ := processes(t, 2, reserve.Must(window.Policy(1, time.Second)))
 		r, err := all[0].Reserve(t.Context(), 1)
 		require.NoError(t, err)
-		r.Begin()
+		limit.Begin(&r)
 		time.Sleep(time.Second)
-		r.End()
-		r.End()
+		limit.End(&r)
+		limit.End(&r)
 		synctest.Wait()
 		ok, err := all[1].TryAcquire(t.Context(), 1)
 		require.NoError(t, err)

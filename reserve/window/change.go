@@ -3,8 +3,9 @@ package window
 import (
 	"math"
 
+	"github.com/nextfree/pace/internal/engine"
+
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve"
 )
 
 func (l *ledger) Pause(now, until int64) bool {
@@ -64,8 +65,8 @@ func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
 	}
 }
 
-// Change implements [reserve.Changer].
-func (l *ledger) Change(now int64, to reserve.Ledger) {
+// Change implements [engine.Changer].
+func (l *ledger) Change(now int64, to engine.Ledger) {
 	of := to.(*ledger)
 	l.change(now, int(of.size), of.per, of.rate)
 	l.margin = of.margin

@@ -7,7 +7,7 @@ import (
 
 	"github.com/nextfree/pace/internal/line"
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 // A ledger logs what was granted within the last per. A request is granted at the first time t at which its permits and

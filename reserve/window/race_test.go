@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/window"
 )
@@ -18,7 +19,7 @@ func TestUseAtTheSameTime(t *testing.T) {
 	r, err := l.Reserve(ctx, 3)
 	require.NoError(t, err)
 	var wg sync.WaitGroup
-	for _, f := range []func(){r.Begin, r.End, func() { r.Settle(2) }} {
+	for _, f := range []func(){func() { limit.Begin(&r) }, func() { limit.End(&r) }, func() { r.Settle(2) }} {
 		wg.Go(f)
 		wg.Go(func() { assert.Equal(t, 3, r.Permits()) })
 	}

@@ -1,6 +1,6 @@
 package window
 
-import "github.com/nextfree/pace/smooth"
+import "github.com/nextfree/pace/internal/smooth"
 
 // A server counts a call somewhere between its sending and its answer. So permits in use count until per after their
 // End: from Begin on they are in out instead of the log, and from End on in the log, as of then.

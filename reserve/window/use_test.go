@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace/internal/judge/limitertest"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/window"
 )
@@ -24,9 +25,9 @@ func TestUse(t *testing.T) {
 	l := reserve.Must(window.New(10, time.Second, reserve.WithClock(clock)))
 	r, err := l.Reserve(ctx, 10)
 	require.NoError(t, err)
-	r.Begin()
+	limit.Begin(&r)
 	clock.Advance(150 * time.Millisecond)
-	r.End()
+	limit.End(&r)
 	clock.Advance(999 * time.Millisecond)
 	require.False(t, l.TryAcquire(1))
 	clock.Advance(time.Millisecond)
@@ -39,14 +40,14 @@ func TestUseLongerThanTheWindow(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	l := reserve.Must(window.New(2, time.Second, reserve.WithClock(clock)))
 	r, _ := l.Reserve(ctx, 2)
-	r.Begin()
+	limit.Begin(&r)
 	clock.Advance(3 * time.Second)
 	waiting, err := l.Reserve(ctx, 1)
 	require.NoError(t, err)
 	require.Equal(t, time.Second, waiting.Delay())
 	clock.Advance(500 * time.Millisecond)
 	require.Equal(t, time.Second, waiting.Delay())
-	r.End()
+	limit.End(&r)
 	clock.Advance(999 * time.Millisecond)
 	require.Equal(t, time.Millisecond, waiting.Delay())
 	clock.Advance(time.Millisecond)
@@ -61,14 +62,14 @@ func TestUseGivenBack(t *testing.T) {
 	b, _ := l.Reserve(ctx, 4)
 	c, _ := l.Reserve(ctx, 2)
 	for _, r := range []*reserve.Reservation{&a, &b, &c} {
-		r.Begin()
+		limit.Begin(r)
 	}
 	require.Zero(t, l.Stored())
 	a.Cancel()
 	require.Equal(t, 4., l.Stored())
 	b.Settle(1) // its use is over, and came to one
 	require.Equal(t, 7., l.Stored())
-	c.End()
+	limit.End(&c)
 	c.Settle(0)
 	require.Equal(t, 9., l.Stored())
 	clock.Advance(time.Second)
@@ -123,7 +124,7 @@ func TestUseInvariant(t *testing.T) {
 			case 2:
 				out := func(c *call) bool { return !c.waiting && c.ended < 0 && random.IntN(3) == 0 }
 				if i := slices.IndexFunc(calls, out); i >= 0 {
-					calls[i].r.End()
+					limit.End(&calls[i].r)
 					calls[i].ended = now()
 				}
 			default:
@@ -132,7 +133,7 @@ func TestUseInvariant(t *testing.T) {
 			for _, c := range calls {
 				if c.waiting && c.r.Delay() == 0 {
 					c.waiting = false
-					c.r.Begin()
+					limit.Begin(&c.r)
 					used := c.permits // whatever is out, or ended within the last per
 					for _, other := range calls {
 						if other != c && !other.waiting && (other.ended < 0 || other.ended > now()-per) {
@@ -145,7 +146,7 @@ func TestUseInvariant(t *testing.T) {
 		}
 		for _, c := range calls {
 			if !c.waiting && c.ended < 0 {
-				c.r.End()
+				limit.End(&c.r)
 			}
 		}
 		for clock.Advance(per); ; clock.Advance(per) { // all that wait get their turn, and then it is empty
@@ -153,8 +154,8 @@ func TestUseInvariant(t *testing.T) {
 			for _, c := range calls {
 				if c.waiting && c.r.Delay() == 0 {
 					c.waiting = false
-					c.r.Begin()
-					c.r.End()
+					limit.Begin(&c.r)
+					limit.End(&c.r)
 				}
 				left = left || c.waiting
 			}
@@ -172,10 +173,10 @@ func TestMarginIsTheFlight(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	l := reserve.Must(window.New(1, time.Second, window.WithMargin(100*time.Millisecond), reserve.WithClock(clock)))
 	r, _ := l.Reserve(ctx, 1)
-	r.Begin()
+	limit.Begin(&r)
 	clock.Advance(1100 * time.Millisecond)
 	require.True(t, l.TryAcquire(1))
-	r.End()
+	limit.End(&r)
 	clock.Advance(1100 * time.Millisecond)
 	require.True(t, l.TryAcquire(1))
 }
@@ -188,10 +189,10 @@ func TestUseEndsAKeptPromise(t *testing.T) {
 	waiting := reserve.Must(l.Reserve(t.Context(), 1))
 	require.NoError(t, l.SetRate(reserve.Per(3, time.Minute)))
 	require.Equal(t, time.Second, waiting.Delay())
-	out.Begin()
+	limit.Begin(&out)
 	clock.Advance(time.Second)
 	require.Equal(t, time.Minute, waiting.Delay())
-	out.End()
+	limit.End(&out)
 	clock.Advance(time.Minute - 1)
 	require.Equal(t, time.Nanosecond, waiting.Delay())
 }
@@ -203,7 +204,7 @@ func TestUseThatEndsTooLate(t *testing.T) {
 		out := reserve.Must(l.Reserve(t.Context(), 1))
 		begin := time.Now()
 		time.Sleep(500 * time.Millisecond)
-		out.Begin()
+		limit.Begin(&out)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		var waited atomic.Int64
@@ -214,7 +215,7 @@ func TestUseThatEndsTooLate(t *testing.T) {
 			}
 		}()
 		time.Sleep(100 * time.Millisecond)
-		out.End()
+		limit.End(&out)
 		time.Sleep(time.Second)
 		require.Equal(t, 600*time.Millisecond, time.Duration(waited.Load()))
 	})

@@ -34,10 +34,11 @@
 // # When a permit is used
 //
 // A permit counts from its grant. A server counts the call when it arrives, and calls overtake each other on the way,
-// so some calls exceed a window there that is exactly as long. With [reserve.Reservation.Begin] and End permits count
-// until per after End. Then no stretch of per at the server holds more than n, whatever the network does, at the price
-// of one round trip for each per: with 10 a second and 150 ms from sending to answer, 10 go in 1.15 s. Until End
-// promised times may become later. See also [WithMargin].
+// so some calls exceed a window there that is exactly as long. Package outbound therefore tells the window when a call
+// goes out, and when its answer is there: the permit counts until per after the answer. Then no stretch of per at the
+// server holds more than n, whatever the network does, at the price of one round trip for each per: with 10 a second
+// and 150 ms from sending to answer, 10 go in 1.15 s. While a call is out, promised times may become later. Without
+// package outbound, use [WithMargin].
 //
 // # Changes
 //
@@ -49,7 +50,7 @@
 // wait until 1 minute. Permits that have left the window do not come back into a longer one. With Retime waiting
 // requests wait as the new window says: the fourth until 1 minute. SetPolicy changes n and per, as SetRate does. After
 // a Retime a waiting request for more than the new n goes when the window is empty. A promise that a change has kept
-// ends when a call is out ([reserve.Reservation.Begin]): it did not know of that.
+// ends when a call of package outbound is out: it did not know of that.
 //
 // With a rate of +Inf, per is 0, and nothing waits. A window is no longer than 146 years.
 //
@@ -65,6 +66,9 @@ package window
 
 import (
 	"time"
+
+	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/variant"
 
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/saturate"
@@ -106,16 +110,16 @@ func newPolicy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Polic
 		l.margin = int64(s.margin)
 		return l
 	}
-	return reserve.NewPolicy(reserve.Variant{
+	return variant.Variant{
 		Package: "window", Limiter: "a window", Settings: s,
-		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger { return fresh(now) },
-		Load: func(terms, state []byte, then int64, _ func(int64) time.Time) (reserve.Ledger, error) {
+		Ledger: func(now int64, _ func(int64) time.Time) engine.Ledger { return fresh(now) },
+		Load: func(terms, state []byte, then int64, _ func(int64) time.Time) (engine.Ledger, error) {
 			l := fresh(then)
 			return l, l.load(terms, state)
 		},
 		// Otherwise callers whose times passed during a stall would all go at once.
 		StallIsPause: true,
-	}, rate, opts...)
+	}.Policy(rate, opts...)
 }
 
 type settings struct{ margin time.Duration }
@@ -124,12 +128,12 @@ type settings struct{ margin time.Duration }
 // one way is 30 to 90 ms, a margin of 60 ms keeps every stretch of per at the server within n: n permits go in per + 60
 // ms.
 //
-// A window with a margin ignores [reserve.Reservation.Begin] and End, which need no known delay. A margin is better
-// where answers take long, as those of language models.
+// With a margin, a permit counts from its grant under package outbound, too. That is better where answers take long, as
+// those of language models.
 //
 // Rate, SetRate and Retime don't count the margin. A negative d is a *[reserve.ValueError]. Default: 0.
 func WithMargin(d time.Duration) reserve.Option {
-	return reserve.NewOption("WithMargin", func(s *settings) error {
+	return variant.Option("WithMargin", func(s *settings) error {
 		if d < 0 {
 			return valueError("WithMargin", d, "0 or more")
 		}

@@ -85,11 +85,11 @@ func (r *Retryer) GetAttemptToken(ctx context.Context) (func(error) error, error
 		_ = release(err) // the attempt's error is told, as the SDK does
 		return nil, err
 	}
-	held.Begin()
+	limit.Begin(&held)
 	sent := time.Now()
 	r.finder.sent(sent)
 	return func(err error) error {
-		held.End() // a window counts the attempt until now
+		limit.End(&held) // a window counts the attempt until now
 		r.hear(sent, err)
 		return release(err)
 	}, nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/internal/smooth"
 )
 
 // A ledger of 10 a second that stores up to 5 permits, for free, is what a bursty limiter stands on. Its times are

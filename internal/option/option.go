@@ -1,0 +1,41 @@
+// Package option has reserve's Option and the settings that it changes, for the packages that make policies: options
+// of other packages are reserve's.
+package option
+
+import (
+	"time"
+
+	"github.com/nextfree/pace/internal/engine"
+)
+
+// An Option is a reserve.Option.
+type Option struct {
+	Name string // "WithBurst"
+	// Set changes settings of the option's type, and reports whether they are. Nil: the zero Option.
+	Set func(settings any) (fits bool, err error)
+}
+
+// New returns an option of that name for limiters whose settings are an S.
+func New[S any](name string, set func(*S) error) Option {
+	return Option{Name: name, Set: func(settings any) (bool, error) {
+		s, ok := settings.(*S)
+		if !ok {
+			return false, nil
+		}
+		return true, set(s)
+	}}
+}
+
+// Common are the settings of every limiter.
+type Common struct {
+	Clock   engine.Clock
+	MaxWait time.Duration
+	Slack   time.Duration
+	Name    string
+}
+
+// Paying are the settings of limiters that store permits.
+type Paying struct {
+	Stored  float64
+	Upfront bool
+}
