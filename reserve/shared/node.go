@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/reserve/shared/internal/pipeline"
 	"github.com/nextfree/pace/reserve/shared/internal/within"
 )
 
@@ -66,7 +67,7 @@ func ofScripter(client Scripter, pipelined bool) opener {
 		}
 		n := &nodes{open: func() *node {
 			k := &scriptKeeper{Scripter: client, settings: s}
-			if _, ok := client.(PipelineScripter); ok && pipelined {
+			if _, ok := client.(pipeline.Client); ok && pipelined {
 				k.many.send, k.many.now = k.sendMany, s.now
 			}
 			return s.newNode("Redis", k, true)

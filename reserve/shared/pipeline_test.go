@@ -13,6 +13,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/shared/internal/pipeline"
 )
 
 // A fakePipe grants everything, 10 ms after it is asked, and remembers which keys went together.
@@ -53,7 +54,7 @@ func (p *fakePipe) Eval(_ context.Context, _ *Script, key string, arg []byte) ([
 	return p.answer(arg)
 }
 
-func (p *fakePipe) EvalEach(_ context.Context, _ *Script, calls []*Call) {
+func (p *fakePipe) EvalEach(_ context.Context, _, _ string, calls []*pipeline.Call) {
 	var keys []string
 	for _, c := range calls {
 		keys = append(keys, c.Key)

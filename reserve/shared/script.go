@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/nextfree/pace/reserve/shared/internal/pipeline"
 )
 
 // A Scripter runs scripts on Redis or Valkey. Package goredis has one for go-redis.
@@ -22,7 +24,6 @@ import (
 //
 // A Scripter may also have these methods:
 //
-//   - EvalEach makes it a [PipelineScripter].
 //   - Check() error: [New] returns its error.
 //   - Reload(context.Context) looks again where a server is, before it is probed.
 //   - Node(key string) string names the server of a key, without blocking for long. Each server then has its own
@@ -31,6 +32,7 @@ type Scripter interface {
 	Eval(ctx context.Context, script *Script, key string, arg []byte) (answer []byte, err error)
 }
 
+// A Script is the script of [New].
 type Script struct {
 	Source string
 	Hash   string // SHA-1, in hexadecimal, which is what EVALSHA wants
@@ -50,21 +52,6 @@ var (
 	script = newScript(saleSource + machineSource)
 )
 
-// A PipelineScripter is a [Scripter] that can send many calls at once, for [Keyed].
-type PipelineScripter interface {
-	Scripter
-	// EvalEach runs the script on each key, as Eval does, at most once each, and puts the results into the calls. It
-	// must return when the context ends.
-	EvalEach(ctx context.Context, script *Script, calls []*Call)
-}
-
-type Call struct {
-	Key    string
-	Arg    []byte
-	Answer []byte
-	Err    error // if there is no answer
-}
-
 type scriptKeeper struct {
 	Scripter
 	settings *settings
@@ -72,7 +59,7 @@ type scriptKeeper struct {
 }
 
 type keyCall struct {
-	Call
+	pipeline.Call
 	place
 }
 
@@ -85,7 +72,7 @@ func (k *scriptKeeper) eval(ctx context.Context, key string, arg []byte) ([]byte
 	}
 	until, _ := ctx.Deadline()
 	by := k.settings.now() + int64(time.Until(until))
-	c := &keyCall{Call: Call{Key: key, Arg: arg, Err: errAborted}, place: place{by: by}}
+	c := &keyCall{Call: pipeline.Call{Key: key, Arg: arg, Err: errAborted}, place: place{by: by}}
 	if err := k.many.do(ctx, c); err == errPatience {
 		return nil, context.DeadlineExceeded
 	} else if err != nil {
@@ -95,7 +82,7 @@ func (k *scriptKeeper) eval(ctx context.Context, key string, arg []byte) ([]byte
 }
 
 func (k *scriptKeeper) sendMany(ctx context.Context, list []*keyCall) error {
-	calls, by := make([]*Call, len(list)), int64(0)
+	calls, by := make([]*pipeline.Call, len(list)), int64(0)
 	for i, c := range list {
 		calls[i] = &c.Call
 		by = max(by, c.by)
@@ -105,7 +92,7 @@ func (k *scriptKeeper) sendMany(ctx context.Context, list []*keyCall) error {
 	if c := calls[0]; len(calls) == 1 {
 		c.Answer, c.Err = k.Eval(ctx, k.settings.script, c.Key, c.Arg)
 	} else {
-		k.Scripter.(PipelineScripter).EvalEach(ctx, k.settings.script, calls)
+		k.Scripter.(pipeline.Client).EvalEach(ctx, k.settings.script.Hash, k.settings.script.Source, calls)
 	}
 	return nil
 }

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nextfree/pace/internal/redis"
 	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/internal/redis"
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"

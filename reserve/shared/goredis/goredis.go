@@ -22,6 +22,7 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/internal/pipeline"
 )
 
 // Client returns a client for shared limiters. c is a *redis.Client, *redis.ClusterClient or *redis.Ring, or a type
@@ -135,11 +136,11 @@ func command(ctx context.Context, name, script, key string, arg []byte) once {
 	return cmd
 }
 
-// EvalEach implements shared.PipelineScripter. A server without the script gets its source once, then the rest as a
+// EvalEach implements pipeline.Client. A server without the script gets its source once, then the rest as a
 // pipeline: 128 sources one after another took 274 ms at a distance of 1 ms.
-func (c *client) EvalEach(ctx context.Context, script *shared.Script, calls []*shared.Call) {
+func (c *client) EvalEach(ctx context.Context, hash, source string, calls []*pipeline.Call) {
 	for len(calls) > 0 {
-		refused := c.pipeline(ctx, script, calls)
+		refused := c.send(ctx, hash, calls)
 		told := map[string]bool{}
 		calls = refused[:0]
 		for _, call := range refused {
@@ -147,18 +148,18 @@ func (c *client) EvalEach(ctx context.Context, script *shared.Script, calls []*s
 				calls = append(calls, call)
 			} else {
 				told[node] = true
-				call.Answer, call.Err = c.eval(ctx, "eval", script.Source, call.Key, call.Arg)
+				call.Answer, call.Err = c.eval(ctx, "eval", source, call.Key, call.Arg)
 			}
 		}
 	}
 }
 
-// pipeline returns the calls that a server without the script refused.
-func (c *client) pipeline(ctx context.Context, script *shared.Script, calls []*shared.Call) (refused []*shared.Call) {
+// send sends calls as a pipeline, and returns the calls that a server without the script refused.
+func (c *client) send(ctx context.Context, hash string, calls []*pipeline.Call) (refused []*pipeline.Call) {
 	pipe := c.redis.(interface{ Pipeline() redis.Pipeliner }).Pipeline()
 	cmds := make([]once, len(calls))
 	for i, call := range calls {
-		cmds[i] = command(ctx, "evalsha", script.Hash, call.Key, call.Arg)
+		cmds[i] = command(ctx, "evalsha", hash, call.Key, call.Arg)
 		_ = pipe.Process(ctx, cmds[i]) // it is only queued
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error

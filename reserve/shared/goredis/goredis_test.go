@@ -20,6 +20,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/goredis"
+	"github.com/nextfree/pace/reserve/shared/internal/pipeline"
 )
 
 // Client, ClusterClient and Ring must obey a context's deadline, or New refuses.
@@ -122,9 +123,9 @@ func TestPipeline(t *testing.T) {
 	defer c.Close()
 	source := "return redis.call('INCR', KEYS[1]) .. ARGV[1]"
 	script := &shared.Script{Source: source, Hash: fmt.Sprintf("%x", sha1.Sum([]byte(source)))}
-	client := goredis.Client(c).(shared.PipelineScripter)
-	calls := func() []*shared.Call {
-		return []*shared.Call{{Key: "a", Arg: []byte("x")}, {Key: "wrong", Arg: []byte("y")}, {Key: "b", Arg: []byte("z")}}
+	client := goredis.Client(c).(pipeline.Client)
+	calls := func() []*pipeline.Call {
+		return []*pipeline.Call{{Key: "a", Arg: []byte("x")}, {Key: "wrong", Arg: []byte("y")}, {Key: "b", Arg: []byte("z")}}
 	}
 	require.NoError(t, c.LPush(t.Context(), "wrong", 1).Err())
 	for i := range 3 {
@@ -132,7 +133,7 @@ func TestPipeline(t *testing.T) {
 			require.NoError(t, c.ScriptFlush(t.Context()).Err())
 		}
 		all := calls()
-		client.EvalEach(t.Context(), script, all)
+		client.EvalEach(t.Context(), script.Hash, script.Source, all)
 		require.NoError(t, all[0].Err)
 		require.Equal(t, fmt.Sprint(i+1, "x"), string(all[0].Answer))
 		require.ErrorContains(t, all[1].Err, "WRONGTYPE")
@@ -141,7 +142,7 @@ func TestPipeline(t *testing.T) {
 	}
 	broken.Store(true)
 	all := calls()
-	client.EvalEach(t.Context(), script, all)
+	client.EvalEach(t.Context(), script.Hash, script.Source, all)
 	for _, call := range all {
 		require.Error(t, call.Err)
 	}
@@ -163,17 +164,17 @@ func TestPipelineAfterScriptFlush(t *testing.T) {
 			defer c.Close()
 			source := "return redis.call('INCR', KEYS[1]) .. ARGV[1]" + strings.Repeat(" ", 16_000)
 			script := &shared.Script{Source: source, Hash: fmt.Sprintf("%x", sha1.Sum([]byte(source)))}
-			client := goredis.Client(c).(shared.PipelineScripter)
-			var calls []*shared.Call
+			client := goredis.Client(c).(pipeline.Client)
+			var calls []*pipeline.Call
 			for i := range 128 {
-				calls = append(calls, &shared.Call{Key: fmt.Sprint("key ", i), Arg: []byte("!")})
+				calls = append(calls, &pipeline.Call{Key: fmt.Sprint("key ", i), Arg: []byte("!")})
 			}
 			_, err := client.Eval(t.Context(), script, "first", nil)
 			require.NoError(t, err)
 			each(t, c, func(c *redis.Client) error { return c.ScriptFlush(t.Context()).Err() })
 			each(t, c, func(c *redis.Client) error { return c.ConfigResetStat(t.Context()).Err() })
 			begin := time.Now()
-			client.EvalEach(t.Context(), script, calls)
+			client.EvalEach(t.Context(), script.Hash, script.Source, calls)
 			t.Logf("128 calls took %v", time.Since(begin))
 			for _, call := range calls {
 				require.NoError(t, call.Err)
