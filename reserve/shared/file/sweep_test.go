@@ -93,7 +93,8 @@ func TestALockThatIsHeld(t *testing.T) {
 		require.Error(t, err)
 		cancel()
 	}
-	require.LessOrEqual(t, runtime.NumGoroutine(), before+4, "two calls go on, one of them waits for the lock, and each has a goroutine of its own")
+	few := func() bool { return runtime.NumGoroutine() <= before+4+1 } // this function has one, too
+	require.Eventually(t, few, 10*time.Second, time.Millisecond, "two calls go on, one waits for the lock, each has its goroutine")
 	unlock(other)
 	require.True(t, reserve.Must(l.TryAcquire(t.Context(), 1)))
 	again, err := os.OpenFile(filepath.Join(dir, list[0].Name()), os.O_RDWR, 0)

@@ -71,7 +71,7 @@ func TestTLSAndLeastRights(t *testing.T) {
 	for _, protocol := range []int{2, 3} {
 		c := user("limiter", protocol)
 		require.Error(t, c.Do(t.Context(), "DEL", "pace:{other}").Err(), "it may do nothing else")
-		l := newShared(t, c, "tls", reserve.Must(pace.Bursty(10)))
+		l := newShared(t, c, "tls", reserve.Must(pace.Bursty(0.01, pace.WithCapacity(10))))
 		require.NoError(t, l.Reset(t.Context()))
 		r, err := l.Reserve(t.Context(), 15)
 		require.NoError(t, err)
