@@ -11,8 +11,8 @@ import (
 )
 
 // A queue sends entries in lists. Entries that arrive during calls share the next. A caller that need not queue, and
-// has the time for a whole call, makes it. Otherwise a goroutine does: a caller that leaves ends no call, which would
-// cost the client a connection. A limiter's entries are requests; a server's are the calls for many keys.
+// does not leave before the answer, makes the call. Otherwise a goroutine does: a caller that leaves ends no call, which
+// would cost the client a connection. A limiter's entries are requests; a server's are the calls for many keys.
 type queue[T queued[T]] struct {
 	send func(context.Context, []T) error // a returned error is for the waiting entries too
 	fill func(T) bool                     // answers an entry that has waited without a call, if it can; or nil
@@ -70,12 +70,11 @@ func (q *queue[T]) do(ctx context.Context, r T) error {
 	p := r.at()
 	patience := time.Duration(p.by - q.now())
 	p.ctx = ctx
-	until, limited := ctx.Deadline()
-	hurried := patience < q.most || limited && time.Until(until) < q.most
+	leaves := patience < q.most || q.most > 0 && ctx.Done() != nil
 	q.mu.Lock()
 	q.waiting = append(q.waiting, r)
 	var over error
-	if q.calls < q.allowed() && len(q.waiting) == 1 && !hurried {
+	if q.calls < q.allowed() && len(q.waiting) == 1 && !leaves {
 		list := q.take()
 		q.mu.Unlock()
 		q.call(list)
