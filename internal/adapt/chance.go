@@ -165,9 +165,9 @@ func (c *chance) judge(r *Rate, now time.Time, kind int) {
 		}
 		switch { // chance has cut the rate
 		case kind == tooMany:
-			r.recall, r.wait = c.fell, 1
+			r.recall(now, c.fell)
 		case r.limited > 0:
-			r.recall, r.wait = r.limited, 1
+			r.recall(now, r.limited)
 		default:
 			r.searching = r.rate < r.ceiling
 		}

@@ -38,7 +38,7 @@ func (r *Rate) grow(now time.Time) {
 	if r.rate >= r.ceiling || r.rate > (1+r.step)*r.offered {
 		return
 	}
-	r.speed = r.pace(passed)
+	r.speed = r.pace(now, passed)
 	rate := r.rate * math.Exp(r.speed*passed)
 	// Idle programs and slow servers give no reason to grow above twice what is answered.
 	if answered := r.answered.perSecond(now); answered > 0 {
@@ -47,13 +47,10 @@ func (r *Rate) grow(now time.Time) {
 	if r.rate = r.limit(rate); r.rate >= r.ceiling {
 		r.searching = false
 	}
-	if r.rate >= r.recall {
-		r.recall = 0
-	}
 }
 
 // pace returns the growth of the rate's logarithm per second.
-func (r *Rate) pace(passed float64) float64 {
+func (r *Rate) pace(now time.Time, passed float64) float64 {
 	second := max(1, r.cost/r.rate) // slow calls take longer to show anything
 	if r.searching {
 		return math.Ln2 / (doubling * second)
@@ -69,8 +66,5 @@ func (r *Rate) pace(passed float64) float64 {
 	if late := r.grown/expected - overdue; late > 0 {
 		speed = min(speed*math.Exp2(late), math.Ln2/second)
 	}
-	if r.recall > 0 && r.grown > r.wait/2 {
-		speed = max(speed, math.Log(r.recall/r.rate)/max(r.wait-r.grown, passed))
-	}
-	return speed
+	return max(speed, r.approach(now, passed)/second)
 }

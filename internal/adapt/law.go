@@ -66,10 +66,10 @@ func (r *Rate) cut(now, sent time.Time, stop time.Duration) {
 			r.guesses = 0
 		}
 	}
-	r.remember(now, rate, stop)
+	low = r.failed(sent, low)
+	r.remember(now, rate, low, stop)
 	r.penalty = r.patience(now, stop)
 	r.rate, r.searching, r.guesses = r.limit(low), false, max(0, r.guesses-1)
-	r.retry(stop)
 	r.begin(now, stop)
 }
 

@@ -1,45 +1,90 @@
 package adapt
 
-import "time"
-
-const (
-	lasting = 3. // seconds of use, with a proof: the rate was right for long
+import (
+	"math"
+	"time"
 )
 
-// memory keeps a rate that was right for long before refusals cut it far: a neighbour may have come once. The rate is
-// tried again within the stop's length, then after twice as long, up to 25 s.
+const (
+	lasting   = 3.   // seconds of use, with a proof: the rate was right
+	confirmed = 1.5  // periods without an event confirm a rate
+	far       = 0.4  // of the right rate is far below it, after a few tries
+	soonest   = 1.5  // seconds until the first try
+	mostWait  = 0.5  // of a period, between tries
+	climb     = 0.3  // of the wait, for a try
+	steepest  = 2.   // of the logarithm, per second, in a try
+	fade      = 0.97 // of the right rate remains after a try that failed
+)
+
+// memory keeps the rate that was right, for ten minutes: a neighbour, or a lower limit, may have come for a while. If
+// events cut the rate far below, the right one is tried within half of the stop, then after twice as long each time, up
+// to half a period. A try that fails ends where it began.
 type memory struct {
-	right    float64   // the rate that was right for long, or 0
-	long     bool      // it was so for half a period
-	recall   float64   // the rate to try again, or 0
+	right    float64   // 0: none
+	rightAt  time.Time // when it was last right
+	retry    bool      // it is to be tried
 	wait     float64   // seconds of use until then
 	limited  float64   // the rate that a 429 cut last, or 0
 	lasted   bool      // half of the ceiling, or more, was right for long
 	pardoned time.Time // when a refusal at the ceiling was last forgiven
 }
 
-func (r *Rate) remember(now time.Time, rate float64, stop time.Duration) {
-	seconds := stop.Seconds()
-	long := r.grown > r.period()/2
-	if r.ran(now) > lasting && r.accepted >= proof*r.cost && r.guesses == 0 && (long || !r.long) {
-		r.right, r.long = rate, long
-	}
+// tries reports whether the right rate is being tried.
+func (r *Rate) tries() bool { return r.retry && r.grown > r.wait }
+
+// remember is told of each cut, of a rate to a lower one.
+func (r *Rate) remember(now time.Time, rate, low float64, stop time.Duration) {
 	r.lasted = r.lasted || 2*r.rate >= r.ceiling && r.grown > shortest
+	seconds, tried := stop.Seconds(), r.tries()
 	switch {
-	case r.rate >= r.ceiling && r.grown > shortest && now.Sub(r.pardoned).Seconds() > PerStop*max(1, seconds):
-		r.pardoned = now
-		r.recall, r.wait = r.rate, min(max(1, seconds), PerStop)
-	case r.recall > 0 && r.grown > r.wait/2:
-		if r.wait = 2 * max(r.wait, seconds); r.wait > PerStop {
-			r.recall, r.right, r.long = 0, 0, false
-		}
+	case r.confirms(now, rate):
+		r.right, r.rightAt, r.wait, tried = rate, now, 0, false
+	case now.Sub(r.rightAt) > remembered:
+		r.right = 0
 	}
+	most := mostWait * r.period()
+	pardon := r.rate >= r.ceiling && r.grown > shortest && now.Sub(r.pardoned).Seconds() > PerStop*max(1, seconds)
+	switch {
+	case pardon:
+		r.pardoned, r.wait = now, min(max(1, seconds), PerStop)/2
+	case tried:
+		r.wait, r.right = max(min(2*r.wait, most), seconds), max(fade*r.right, rate)
+	case r.wait == 0:
+		r.wait = max(soonest, min(seconds, PerStop)/2)
+	}
+	part := far
+	if r.wait < most {
+		part = unproven
+	}
+	r.retry = pardon || r.retry && !tried || low < part*r.right
 }
 
-// retry plans to try the rate that was right again, if refusals have cut it far.
-func (r *Rate) retry(stop time.Duration) {
-	if r.recall == 0 && r.rate < unproven*r.right {
-		r.recall, r.wait = r.right, max(lasting, min(stop.Seconds(), PerStop))
-		r.right, r.long = 0, false
+// confirms reports whether a rate was right until now.
+func (r *Rate) confirms(now time.Time, rate float64) bool {
+	if r.ran(now) <= lasting || r.accepted < proof*r.cost || r.guesses > 0 {
+		return false
 	}
+	old := now.Sub(r.rightAt) > remembered
+	return r.right == 0 || old || rate >= far*r.right && r.grown > confirmed*r.period()
+}
+
+// recall plans to try a rate at once.
+func (r *Rate) recall(now time.Time, rate float64) {
+	r.right, r.rightAt, r.wait, r.retry = rate, now, 1, true
+}
+
+// approach returns the growth of the rate's logarithm per second in a try.
+func (r *Rate) approach(now time.Time, passed float64) float64 {
+	if !r.tries() || r.rate >= r.right || now.Sub(r.rightAt) > remembered {
+		return 0
+	}
+	return min(math.Log(r.right/r.rate)/max((1+climb)*r.wait-r.grown, passed), steepest)
+}
+
+// failed returns what a cut of a try leaves: what it began with, or what was accepted.
+func (r *Rate) failed(sent time.Time, low float64) float64 {
+	if !r.tries() || r.wait < soonest || r.rate >= r.right {
+		return low
+	}
+	return min(low, max(r.after, r.measured(sent)))
 }

@@ -184,12 +184,16 @@ func (r *Rate) Short(now, sent time.Time, permits float64) {
 // Blocked counts the end of a block because of too many calls. It keeps a rate below that before the block for 50 times
 // as long as the block lasted.
 func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
+	if r.after < unproven*r.right { // others came
+		return
+	}
 	cut := 2 * r.step
 	if r.guesses > 0 {
 		cut = math.Ln2
 	}
-	r.recall, r.penalty = 0, 2*PerStop*lasted.Seconds()
+	r.retry, r.penalty = false, 2*PerStop*lasted.Seconds()
 	r.lower(now, r.after, cut)
+	r.right = min(r.right, r.rate)
 }
 
 // lower takes so much of a rate's logarithm, without a stop.

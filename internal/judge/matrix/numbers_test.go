@@ -67,7 +67,7 @@ func TestSteadyState(t *testing.T) {
 			t.Logf("%v/s: %+v in %v", rate, seen, length)
 		})
 	}
-	for share, remains := range map[float64]float64{.01: 3.8, .03: 1} {
+	for share, remains := range map[float64]float64{.01: 5.6, .03: 1.7} {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, 1))
 			chance := judge(func(_ time.Time, _ *http.Request, h http.Header) (time.Duration, int, string) {
