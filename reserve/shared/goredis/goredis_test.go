@@ -164,12 +164,13 @@ func TestPipelineAfterScriptFlush(t *testing.T) {
 			defer c.Close()
 			source := "return redis.call('INCR', KEYS[1]) .. ARGV[1]" + strings.Repeat(" ", 16_000)
 			script := &shared.Script{Source: source, Hash: fmt.Sprintf("%x", sha1.Sum([]byte(source)))}
-			client := goredis.Client(c).(pipeline.Client)
+			scripter := goredis.Client(c)
+			client := scripter.(pipeline.Client)
 			var calls []*pipeline.Call
 			for i := range 128 {
 				calls = append(calls, &pipeline.Call{Key: fmt.Sprint("key ", i), Arg: []byte("!")})
 			}
-			_, err := client.Eval(t.Context(), script, "first", nil)
+			_, err := scripter.Eval(t.Context(), script, "first", nil)
 			require.NoError(t, err)
 			each(t, c, func(c *redis.Client) error { return c.ScriptFlush(t.Context()).Err() })
 			each(t, c, func(c *redis.Client) error { return c.ConfigResetStat(t.Context()).Err() })
