@@ -22,6 +22,12 @@ func (c *call) judge(v *verdict, err error) (failed bool) {
 		c.rests(c.way, false)
 		return true
 	}
+	c.worked()
+	return false
+}
+
+// worked ends the rest of the upstream that has served the call, and of those that failed at it another begins.
+func (c *call) worked() {
 	if c.upstream.health.Worked(c.sent) {
 		c.upstream.pause.Resume()
 		for i := range c.charges {
@@ -36,7 +42,6 @@ func (c *call) judge(v *verdict, err error) (failed bool) {
 			w.failed = time.Time{}
 		}
 	}
-	return false
 }
 
 func isFailure(status int) bool {

@@ -33,26 +33,30 @@ func Only(holds func(*http.Request) bool, opts ...Option) Option {
 		if err := join(&of, opts); err != nil {
 			return err
 		}
-		own := &part{holds: holds, longest: of.maxRetryAfter, dialects: of.dialects}
-		for _, inner := range of.parts {
-			its := inner.holds
-			inner.holds = func(r *http.Request) bool { return holds(r) && its(r) }
-		}
-		for _, limits := range [][]limit{of.limits, of.inFlight} {
-			for i := range limits {
-				if l := &limits[i]; l.part == nil {
-					l.part, l.whole = own, false
-				}
-			}
-		}
-		s.parts = append(append(s.parts, own), of.parts...)
-		s.limits, s.inFlight = append(s.limits, of.limits...), append(s.inFlight, of.inFlight...)
+		s.adopt(&part{holds: holds, longest: of.maxRetryAfter, dialects: of.dialects}, &of)
 		of.parts, of.limits, of.inFlight, of.dialects = nil, nil, nil, nil
 		if of.maxRetryAfter, of.ownLongest = 0, false; !reflect.ValueOf(of).IsZero() {
 			return valueError("an option of Only", nil, "of the kinds that it names")
 		}
 		return nil
 	}
+}
+
+// adopt takes over the parts and limits of settings that hold only for a part.
+func (s *settings) adopt(own *part, of *settings) {
+	for _, inner := range of.parts {
+		its := inner.holds
+		inner.holds = func(r *http.Request) bool { return own.holds(r) && its(r) }
+	}
+	for _, limits := range [][]limit{of.limits, of.inFlight} {
+		for i := range limits {
+			if l := &limits[i]; l.part == nil {
+				l.part, l.whole = own, false
+			}
+		}
+	}
+	s.parts = append(append(s.parts, own), of.parts...)
+	s.limits, s.inFlight = append(s.limits, of.limits...), append(s.inFlight, of.inFlight...)
 }
 
 // Options joins options that are made for each transport anew, such as those with limiters. New returns make's error.

@@ -269,20 +269,23 @@ func target(charges []charge, name, reason string) int {
 	if name != "" && name != "requests" {
 		return -1
 	}
-	last := -1 // of a part's limits, which come after those for all requests
-	for i := len(charges) - 1; i >= 0 && (last < 0 || charges[i].limit.part != nil); i-- {
-		if charges[i].limit.name == "" {
+	// A part's limits come after those for all requests.
+	ofPart := func(a charge) bool { return a.limit.part != nil }
+	first := max(0, slices.IndexFunc(charges, ofPart))
+	if i := lastIndex(charges[first:], func(a charge) bool { return a.limit.name == "" }); i >= 0 {
+		return first + i
+	}
+	if i := lastIndex(charges, ofPart); i >= 0 || name != "" {
+		return i
+	}
+	return len(charges) - 1
+}
+
+func lastIndex(charges []charge, is func(charge) bool) int {
+	for i := len(charges) - 1; i >= 0; i-- {
+		if is(charges[i]) {
 			return i
 		}
-		if last < 0 && charges[i].limit.part != nil {
-			last = i
-		}
-	}
-	if last >= 0 {
-		return last
-	}
-	if name == "" {
-		return len(charges) - 1
 	}
 	return -1
 }

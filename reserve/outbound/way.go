@@ -69,18 +69,8 @@ func (c *call) chargeWay() error {
 		}
 	}
 	for i := range t.limits {
-		l := &t.limits[i]
-		if !holds(l) {
-			continue
-		}
-		n := l.cost(c.subject)
-		switch {
-		case l.upstream:
-			if own.limited || own.Prepare == nil {
-				c.charge(l, own.number, own.By, max(1, n)) // it has to go to one of them
-			}
-		case n > 0:
-			if err := c.chargeLimit(l, n); err != nil {
+		if l := &t.limits[i]; holds(l) {
+			if err := c.chargeLimit(l, l.cost(c.subject)); err != nil {
 				return err
 			}
 		}
@@ -94,6 +84,15 @@ func (c *call) chargeWay() error {
 }
 
 func (c *call) chargeLimit(l *limit, permits int) error {
+	if own := c.way.upstream; l.upstream {
+		if own.limited || own.Prepare == nil {
+			c.charge(l, own.number, own.By, max(1, permits)) // it has to go to one of them
+		}
+		return nil
+	}
+	if permits <= 0 {
+		return nil
+	}
 	key, by := l.scope(c.subject)
 	if isnil.Value(by) {
 		return valueError("the limiter of "+fmt.Sprint(key), nil, "a Reserver")
