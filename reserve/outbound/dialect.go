@@ -15,6 +15,22 @@ import (
 //	outbound.WithDialect(outbound.Dialect{
 //		Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until",
 //	})
+//
+// # What servers say
+//
+// The first of these that is present counts.
+//
+//   - How long to stay away: Retry-After-Ms, X-Ms-Retry-After-Ms, X-Amz-Retry-After, Retry-After, other spellings
+//     (X-RateLimit-Retry-After), and the bodies of refusals by Google, Discord, Telegram, Matrix, monday.com, OpenRouter,
+//     Shopify's GraphQL and GitHub, also in gzip or deflate, or in words ("try again in 20s"). Retry-After may be
+//     seconds, decimals, one of HTTP's three date forms, or RFC 1123 with UTC. 1e9 and more is a time since 1970. More
+//     than 32 days is malformed.
+//   - What is left: RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11, and 3 to 7 before it), and
+//     the headers of a [Dialect].
+//
+// If the local clock is more than 1.5 s away from the response's Date, times are compared with Date. Malformed headers
+// and responses from a cache are ignored, but for the Retry-After of a refusal, less its Age. Refusals that no retry can
+// mend are returned at once.
 type Dialect struct {
 	// Name is for people: "GitHub".
 	Name string
@@ -43,7 +59,7 @@ type Dialect struct {
 	// Reason names a header with the Name of the limit that refused: Jira's RateLimit-Reason (jira-burst-based,
 	// jira-per-issue-on-write), Stripe's Stripe-Rate-Limited-Reason.
 	Reason string
-	// Key names a header with a key of calls that share a limit: see "Find the key" in the package's documentation.
+	// Key names a header with a key of calls that share a limit: see [PerKey].
 	Key string
 	// Whole names a header: "true" or "global" says that a refusal concerns all calls.
 	Whole string

@@ -15,7 +15,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// learned holds the limits that servers name (see "Find the key"). A call of an unknown route has its account's limit;
+// learned holds the limits that servers name (see PerKey). A call of an unknown route has its account's limit;
 // others too, once the server has limited all calls of the account together.
 type learned struct {
 	buckets *keyed.Limiters[bucket]

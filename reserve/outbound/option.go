@@ -60,6 +60,28 @@ func checked(ok bool, name string, value any, want string, change func(*settings
 //
 //	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
 //	outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))
+//
+// # Find the key
+//
+// Calls that share a limit on the server have the same key. If the key is too wide, a refusal stops unconcerned calls:
+// GitHub's core calls and searches behind one limiter take seven times as long as they must. If it is too narrow, calls
+// miss each other's refusals.
+//
+//	what shares a limit                  write
+//	all calls                            New(nil, limiter)
+//	the calls to one host                PerKey(Host, hosts.For)
+//	the calls of one user of a host      PerKey(Credential, users.For)
+//	the calls to one endpoint            PerKey(func(r *http.Request) string { return r.URL.Path }, routes.For)
+//	all calls, and those to an endpoint  New(nil, limiter, PerKey(path, routes.For))
+//	requests a minute, tokens a minute   New(nil, requests, WithLimit(Limit{Name: "tokens", …}))
+//	what the server says                 New(nil, nil)
+//
+// Some servers name the limit in responses: GitHub in X-RateLimit-Resource, Discord in X-RateLimit-Bucket, others in
+// RateLimit-Policy. If a server names none, two paths have two limits if their responses differ in the limit's size, or
+// for some seconds in the end of its window, as X's do. With New(nil, nil) the transport learns these names for each
+// credential; beside limits of your own only after the server has named two to the calls of one key. A call has the
+// limit that its method and path named last. A new path has the limit of its longest known prefix, if two paths there
+// named only it; otherwise the host's. A name that equals the Name of a [Limit] means that limit.
 func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Option {
 	scope := Keyed(key, limiter)
 	return checked(scope != nil, "PerKey", nil, "a key function and a limiter function", func(s *settings) {

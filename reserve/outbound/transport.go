@@ -17,6 +17,41 @@ import (
 
 // A Transport paces requests and obeys what the server says about its limits. All methods may be called at the same
 // time.
+//
+// Requests wait for their permits, first come first served. If a waiting request gives up, those behind it move up.
+//
+// All requests of a key stop when the server refuses one and says for how long (429, 503 or 529 with Retry-After,
+// GitHub's 403), or says that nothing is left until a time. Queued requests keep their distances, so there is no herd
+// at the end. That nothing is left holds also without a time, or with one that has passed: then all wait for a second,
+// and longer each time. If the limiter has no rate, one request goes first, and each accepted one lets two more go, up to those
+// that were out and not refused, and never more than the server says are left. After a refusal without a time only
+// the refused request waits: a second, and longer each time while nothing is accepted. Without a rate, a refusal
+// other than a 5xx also bounds how many requests are out, as above; but not if at most 4 % of the requests are refused.
+//
+// A refusal may have another status: GraphQL's 200 with the code RATE_LIMITED, AWS's 400, Slack's {"ok":false}. It may
+// not be about the rate: Stripe's lock_timeout, Okta's limit on calls at a time. Then only its call waits. [Sign] tells
+// of others.
+// HTTP/2's ENHANCE_YOUR_CALM is a refusal without a time; the server may have begun, so it is repeated as after a 503.
+//
+// A stop lies on what the refusal names: a limit, an account, a host; else on the key. Nothing but its end lifts it. A
+// limit a minute whose refusals say no time is over after at most six retries: 1 + 2 + 4 + 8 + 16 + 32 s.
+//
+// A request signed above the transport waits no longer than its signature lives: see [WithExpiry].
+//
+// A refusal may concern all calls: Discord's with X-RateLimit-Global or, with learned keys, one that says that the
+// named limit has room, as GitHub's secondary limits. It stops the limiter given to [New] or a [Limit] without keys,
+// otherwise all calls of the credential to the host.
+//
+// # A worked example
+//
+// A server allows 50 requests a second with a burst of 10, and answers others with 429 and Retry-After: 1. 64
+// goroutines make 500 calls, which takes 9.8 s at best.
+//
+//   - A limiter of 50/s: 10.0 s, none refused.
+//   - A limiter of 80/s and [Adaptive]: 11.1 s. After some 25 calls one is refused. All stop for 1 s and go on at 48/s,
+//     which grows to 50/s in 9 s.
+//   - No rate, and a server that sends RateLimit-Policy: 10.2 s, none refused. The first call goes alone, the others at
+//     49/s, the server's rate less 2 %.
 type Transport struct {
 	settings
 	base  http.RoundTripper
@@ -37,6 +72,21 @@ type Transport struct {
 // If by is nil and there is no PerKey or [WithLimit], keys are learned: an unlimited limiter for every [Host] and
 // [Credential] (Basic, Bearer, Token or Bot; not a signature), and for each limit that the host names. They stop when
 // the server says so, and get a rate with [Adaptive].
+//
+// # What the documentation says
+//
+//	"N in T", "N a minute"                       window.New(N, T)
+//	"a bucket of b, refilled at r a second"      pace.NewTokenBucket(r, b)
+//	"N a day, until midnight in California"      calendar.New(N, calendar.Daily(zone, 0))
+//	"N at a time"                                WithMaxInFlight(N)
+//	"after a refusal nothing for T"              Limit{Limiter: …, Penalty: T}
+//
+// The server counts a call between its sending and its answer. So a window counts a call until T after its response or
+// end, and a calendar's period counts calls that are out when it begins: the server never sees more than N calls in T.
+// This costs one round trip in each T: at 25 in 1 s and 140 ms, calls take 1.14 times as long as at best. Evenly spaced
+// calls at exactly the rate are not safe at a server that counts in windows.
+//
+// # The limiter
 //
 // A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: queued requests keep their
 // distances. Requests of other Reservers are stopped by the transport and reserve again afterwards.
