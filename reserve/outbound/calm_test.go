@@ -23,8 +23,9 @@ import (
 
 // How net/http words a refusal by HTTP/2.
 const (
-	reset  = "stream error: stream ID 47; ENHANCE_YOUR_CALM; received from peer"
-	goAway = `http2: server sent GOAWAY and closed the connection; LastStreamID=795, ErrCode=ENHANCE_YOUR_CALM, debug=""`
+	reset    = "stream error: stream ID 47; ENHANCE_YOUR_CALM; received from peer"
+	rejected = "stream error: stream ID 47; REFUSED_STREAM; received from peer"
+	goAway   = `http2: server sent GOAWAY and closed the connection; LastStreamID=795, ErrCode=ENHANCE_YOUR_CALM, debug=""`
 )
 
 func TestIsRefusal(t *testing.T) {
@@ -37,6 +38,13 @@ func TestIsRefusal(t *testing.T) {
 		`http2: server sent GOAWAY and closed the connection; LastStreamID=7, ErrCode=NO_ERROR, debug="ErrCode=ENHANCE_YOUR_CALM"`: false,
 		`http2: server sent GOAWAY and closed the connection; LastStreamID=7, ErrCode=ENHANCE_YOUR_CALM, debug="too_many_pings"`:   false,
 		"ENHANCE_YOUR_CALM": false,
+		rejected:            true,
+		"http2: Transport: cannot retry err [" + rejected + "] after Request.Body was written; define Request.GetBody to avoid this error": true,
+		"stream error: stream ID 47; REFUSED_STREAM": false,
+		"H3_EXCESSIVE_LOAD":                          true,
+		"H3_REQUEST_REJECTED: busy":                  true,
+		"H3_EXCESSIVE_LOAD (local)":                  false,
+		"H3_INTERNAL_ERROR":                          false,
 	} {
 		require.Equal(t, want, isRefusal(errors.New(text)), text)
 	}
@@ -120,6 +128,7 @@ func TestCalm(t *testing.T) {
 		{reset, "POST", []Option{WithRetries(3)}, 1},
 		{reset, "POST", []Option{WithRetries(3), RetryNonIdempotent()}, 2},
 		{reset, "GET", nil, 1},
+		{rejected, "POST", []Option{WithRetries(3)}, 2},
 		{"unexpected EOF", "GET", []Option{WithRetries(3)}, 1},
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {

@@ -50,7 +50,7 @@ func (c *call) exchange() (v verdict, err error) {
 	case err == nil:
 		return c.obey(), nil
 	case isRefusal(err):
-		c.attempt.torn = true
+		c.attempt.torn = !untouched.MatchString(err.Error())
 		c.response = &http.Response{
 			Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests,
 			Header: http.Header{}, Body: http.NoBody, Request: c.outgoing,
@@ -61,10 +61,14 @@ func (c *call) exchange() (v verdict, err error) {
 	return v, err
 }
 
-// calm is how net/http and golang.org/x/net/http2 word HTTP/2's refusal (RFC 9113, 7). Their types are not exported, or
-// of another module.
-var calm = regexp.MustCompile(`stream error: stream ID \d+; ENHANCE_YOUR_CALM; received from peer|` +
-	`http2: server sent GOAWAY and closed the connection; LastStreamID=\d+, ErrCode=ENHANCE_YOUR_CALM, debug="(.*)"`)
+// calm is how net/http, golang.org/x/net/http2 and quic-go word refusals by HTTP/2 (RFC 9113, 7) and HTTP/3 (RFC 9114,
+// 8.1). Their types are not exported, or of another module.
+var (
+	calm = regexp.MustCompile(`stream error: stream ID \d+; (?:ENHANCE_YOUR_CALM|REFUSED_STREAM); received from peer|` +
+		`http2: server sent GOAWAY and closed the connection; LastStreamID=\d+, ErrCode=ENHANCE_YOUR_CALM, debug="(.*)"|` +
+		`\bH3_(?:EXCESSIVE_LOAD|REQUEST_REJECTED)(?:: |$)`)
+	untouched = regexp.MustCompile(`REFUSED_STREAM|REQUEST_REJECTED`) // the server has not begun
+)
 
 // isRefusal reports whether an error is a refusal without a time. Too many pings are not too many requests.
 func isRefusal(err error) bool {

@@ -75,6 +75,12 @@ func TestEndings(t *testing.T) {
 		{"Bedrock, unavailable", amazon, exception("serviceUnavailableException"), refusal},
 		{"Bedrock, another exception", amazon, exception("validationException"), failed},
 		{"Bedrock, well", amazon, frame("metadata", `{"usage":{"inputTokens":1,"outputTokens":1}}`), well},
+		{"xAI", doc, `{"code":"Some resource has been exhausted","error":"Too many requests for team"}`, refusal},
+		{"Fireworks", sse, "data: {\"error\":{\"object\":\"error\",\"type\":\"x\",\"code\":\"RATE_LIMIT_EXCEEDED\"}}\n\n", refusal},
+		{"Replicate, words", sse, "data: {\"error\":\"The queue is full\"}\n\n", refusal},
+		{"Gemini, words", doc, `{"error":{"code":503,"message":"The model is experiencing high demand"}}`, refusal},
+		{"too many at a time", sse, "data: {\"error\":{\"code\":\"too_many_concurrent_requests\"}}\n\n", refusal},
+		{"too large", sse, "data: {\"error\":{\"code\":\"too_many_tokens\"}}\n\n", failed},
 		{"any, error is false", doc, `{"error":false,"code":200,"text":"x"}`, well},
 	} {
 		t.Run(c.server, func(t *testing.T) {

@@ -208,8 +208,8 @@ func endingOf(code []byte) ending {
 }
 
 // refusals are errors that say that there were too many calls, or that the server is overloaded.
-var refusals = regexp.MustCompile(`(?i)^(429|503|529)$|resource.?exhausted|unavailable|rate.?limit|overloaded|throttl|` +
-	`too.?many.?requests|too busy|server busy|pending requests|capacity.?exceeded`)
+var refusals = regexp.MustCompile(`(?i)^(429|503|529)$|exhausted|unavailable|rate.?limit|overload|throttl|too busy|` +
+	`too.?many.?(concurrent|requests)|server busy|pending requests|capacity|queue.?(is.)?full|high demand`)
 
 // unsaid returns the tokens put out since the latest usage.
 func (c *counter) unsaid() int { return int(min((c.milli+500)/1000, maxTokens)) }
