@@ -45,11 +45,15 @@ func (a *account) classOf(kind kindOfCall) *class {
 		return a.classes[maxClasses-1]
 	}
 	c := &class{kind: kind, outputs: guessedOutput}
-	if kind.state && a.of.settles {
+	if (kind.state || kind.blobs) && a.of.settles {
 		c.first.init(true)
 	}
 	a.classes = append(a.classes, c)
 	return c
+}
+
+func (a *account) countsTokens() bool {
+	return a.isActive(tokens) || a.isActive(inputTokens) || a.isActive(outputTokens) || a.isActive(dayTokens)
 }
 
 func (a *account) isIdle() bool {

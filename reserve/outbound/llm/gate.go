@@ -65,19 +65,19 @@ func (g *gate) pass(c *call) {
 
 // gates are the places in flight of a call's key and, while its input can't be estimated, of its class.
 func gates() []outbound.Option {
-	gateOf := func(of func(*call) *gate, cost func(*gate) int) outbound.Option {
+	gateOf := func(of func(*call) *gate, cost func(*call) int) outbound.Option {
 		return outbound.WithLimit(outbound.Limit{
 			Keyed: func(r *http.Request) (any, reserve.Reserver) {
 				g := of(callOf(r))
 				return g, g.Places
 			},
-			Cost: func(r *http.Request) int { return cost(of(callOf(r))) },
+			Cost: func(r *http.Request) int { return cost(callOf(r)) },
 		})
 	}
 	return []outbound.Option{
-		gateOf(func(c *call) *gate { return &c.account.flight.gate }, func(*gate) int { return 1 }),
-		gateOf(func(c *call) *gate { return &c.class.first }, func(g *gate) int {
-			if g.closed.Load() {
+		gateOf(func(c *call) *gate { return &c.account.flight.gate }, func(*call) int { return 1 }),
+		gateOf(func(c *call) *gate { return &c.class.first }, func(c *call) int {
+			if c.class.first.closed.Load() && c.account.countsTokens() {
 				return 1
 			}
 			return 0

@@ -125,6 +125,14 @@ func filesOf(nth int) crowd {
 	}}
 }
 
+// unknownFiles are of a type whose tokens nobody can estimate.
+func unknownFiles() crowd {
+	file := base64.StdEncoding.EncodeToString(append([]byte("PK\x03\x04"), make([]byte, 1<<20)...))
+	return crowd{n: 200, every: 100 * time.Millisecond, size: same(sizes{in: 30_000, most: 1}), ask: func(int, sizes) string {
+		return `{"model":"m","max_tokens":1,"messages":[{"content":[{"type":"document","source":{"type":"base64","data":"` + file + `"}}]}]}`
+	}}
+}
+
 // expecting is an estimate of a user who knows the outputs better than max_tokens says.
 func expecting(output int) Option {
 	return WithEstimate(func(_ *http.Request, body []byte) (int, int) { return len(body) / 4, output })
@@ -191,6 +199,7 @@ func situations() []situation {
 		{"a PDF in each fifth call", &backend{tpm: 450_000, replies: claude}, filesOf(5), Anthropic(), Limits{InputTokensPerMinute: 450_000}, []Option{WithBucket(0)}, 0, 0.03, 1.3},
 		{"a PDF in each second call", &backend{tpm: 450_000, replies: claude}, filesOf(2), Anthropic(), Limits{InputTokensPerMinute: 450_000}, []Option{WithBucket(0)}, 0, 0.03, 1.3},
 		{"a PDF in each call", &backend{tpm: 450_000, replies: claude}, filesOf(1), Anthropic(), Limits{InputTokensPerMinute: 450_000}, []Option{WithBucket(0)}, 0, 0.03, 1.3},
+		{"files of an unknown type", &backend{tpm: 450_000, replies: claude, takes: 5 * second}, unknownFiles(), Anthropic(), Limits{InputTokensPerMinute: 450_000}, []Option{WithBucket(0)}, 0, 0.03, 1.3},
 		{"Gemini, nothing given", &backend{rpm: 15, says: soon, takes: second}, gemini, Gemini(), Limits{}, nil, 1, 0.46, 1.1},
 		{"Gemini, given", &backend{rpm: 15, says: soon, takes: second}, gemini, Gemini(), Limits{RequestsPerMinute: 15}, nil, 0, 0.001, 1.1},
 		{

@@ -150,7 +150,7 @@ func (a *account) correct(k kind, used int32, c *call) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if m := &a.limits[k]; m.size.Load() > 0 && a.users[k] == nil {
-		if more := int(used) - max(m.used(), c.before[k]); more > 0 {
+		if more := int(used) - max(m.used(a.of), c.before[k]); more > 0 {
 			(*engine.Limiter)(m.own.Load()).Charge(more)
 		}
 	}
@@ -171,7 +171,7 @@ func (a *account) observe(c *call, r *http.Response) {
 		switch l := a.limiter(kind); {
 		case l == nil:
 		case first && counted:
-			(*engine.Limiter)(l).Charge(int(max(1, n-left)))
+			a.begin(kind, int(max(1, n-left)), c.price(kind))
 		case first:
 			(*engine.Limiter)(l).Charge(c.price(kind))
 		case counted && left <= n && kind != h.kind:

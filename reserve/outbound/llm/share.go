@@ -20,6 +20,8 @@ type share struct {
 	moved   time.Time // when ours was moved
 	refused time.Time
 	pause   time.Duration // after that refusal
+	charged int           // what others had used when the limit became known: it is charged to us
+	since   time.Time     // when it was
 }
 
 const (
@@ -42,12 +44,37 @@ func (a *account) look(used *[calls]int) {
 	defer a.mu.Unlock()
 	for k := range calls {
 		if m := &a.limits[k]; m.share != nil && m.size.Load() > 0 {
-			used[k] = m.used()
+			used[k] = m.used(a.of)
 		}
 	}
 }
 
-func (m *limit) used() int { return int((*engine.Limiter)(m.own.Load()).Used()) }
+// used returns what is used of the limit, less what is charged for others.
+func (m *limit) used(t *Transport) int {
+	used := int((*engine.Limiter)(m.own.Load()).Used())
+	if s := m.share; s != nil && s.charged > 0 {
+		switch passed := t.clock.Now().Sub(s.since); {
+		case passed >= time.Minute+t.margin:
+			s.charged = 0
+		case t.bucket > 0:
+			used -= int(float64(s.charged) * max(0, 1-passed.Minutes()))
+		default:
+			used -= s.charged
+		}
+	}
+	return max(0, used)
+}
+
+// begin charges what is used of a limit that has just become known. What is not ours is the others'.
+func (a *account) begin(k kind, used, ours int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m, now := &a.limits[k], a.of.clock.Now()
+	(*engine.Limiter)(m.own.Load()).Charge(used)
+	if used-ours > int(m.size.Load())/noise {
+		m.share = &share{ours: float64(m.size.Load()), mean: float64(ours), moved: now, charged: used - ours, since: now}
+	}
+}
 
 // divide learns from what is left of a limit of n. What is missing and not ours belongs to others.
 func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
@@ -61,14 +88,19 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	if m.share == nil {
 		m.share = &share{ours: float64(size), mean: float64(cost), moved: now}
 	}
-	s, used := m.share, m.used()
+	s, used := m.share, m.used(a.of)
 	s.mean += (float64(cost) - s.mean) / 16
-	others := n-left-int32(max(used, c.before[k])) > n/noise
-	scarce := float64(left) < 2*spare*float64(n) || s.crowded && float64(used) > s.ours/2
+	theirs := n - left - int32(max(used, c.before[k]))
+	others := theirs > n/noise
+	scarce := float64(left) < 2*spare*float64(n) || s.crowded &&
+		(float64(used) > s.ours/2 || s.ours < float64(size) && float64(theirs)+s.ours > (1-2*spare)*float64(n))
 	switch {
 	case refused && int(left) < cost:
 		s.refuse(now, c.sent, float64(used), float64(cost))
 	case refused || others && scarce:
+		if !s.crowded && !refused {
+			s.ours = min(s.ours, float64(n-theirs))
+		}
 		s.crowded, s.seen = true, now
 	case c.sent.Sub(s.seen) > alone:
 		s.crowded, s.ours = false, float64(size)

@@ -343,19 +343,24 @@ func transportTo(t *testing.T, b *backend, p Provider, l Limits, opts ...Option)
 }
 
 // Another program uses 48,000 of 60,000 tokens a minute, evenly, and each response tells what remains. Without this the
-// transport had 96 of 120 calls fail, and 98 % of what it sent refused. The first 48 are refused before it can know.
+// transport had 96 of 120 calls fail, and 98 % of what it sent refused. The first 48 are refused before it can know, where the limit is given.
 func TestNeighbour(t *testing.T) {
+	given := Limits{RequestsPerMinute: 1e6, TokensPerMinute: 60_000}
 	for _, c := range []struct {
 		name   string
 		bucket bool
+		limits Limits // zero: learned
 		opts   []Option
 		failed int
 		most   float64 // refused
 	}{
-		{"as it comes", false, nil, 12, 0.27},
-		{"with retries", false, []Option{WithOutbound(outbound.WithRetries(3))}, 12, 0.27},
-		{"as it comes, a bucket", true, nil, 12, 0.32},
-		{"WithBucket, a bucket", true, []Option{WithBucket(time.Minute)}, 12, 0.3},
+		{"as it comes", false, given, nil, 12, 0.27},
+		{"with retries", false, given, []Option{WithOutbound(outbound.WithRetries(3))}, 12, 0.27},
+		{"as it comes, a bucket", true, given, nil, 12, 0.32},
+		{"WithBucket, a bucket", true, given, []Option{WithBucket(time.Minute)}, 12, 0.3},
+		{"learned", false, Limits{}, nil, 0, 0.02},
+		{"learned, with retries", false, Limits{}, []Option{WithOutbound(outbound.WithRetries(3))}, 0, 0.02},
+		{"learned, a bucket", true, Limits{}, nil, 0, 0.2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := &backend{tpm: 60_000, rpm: 1e6, bucket: c.bucket, says: openAIs, flight: 20 * time.Millisecond}
@@ -364,7 +369,7 @@ func TestNeighbour(t *testing.T) {
 			}
 			them := crowd{name: "neighbour", n: 700, every: time.Second, tokens: 800, through: b}
 			us := crowd{name: c.name, n: 120, tokens: 1000,
-				through: transportTo(t, b, OpenAI(), Limits{RequestsPerMinute: 1e6, TokensPerMinute: 60_000}, c.opts...)}
+				through: transportTo(t, b, OpenAI(), c.limits, c.opts...)}
 			r := b.run(t, us, them)[0]
 			require.LessOrEqual(t, r.failed, c.failed)
 			require.LessOrEqual(t, float64(r.refused), c.most*float64(r.sent))
