@@ -16,7 +16,8 @@ func Body(r *http.Request) []byte {
 		return nil
 	}
 	if c, ok := r.Context().Value(contentKey{}).(*content); ok && c.of == r {
-		return c.read()
+		c.once.Do(func() { c.bytes = readBody(r) })
+		return c.bytes
 	}
 	return readBody(r)
 }
@@ -34,19 +35,28 @@ func readBody(r *http.Request) []byte {
 	return b
 }
 
+// content is the context of a request whose body is read once.
 type content struct {
-	of   *http.Request
-	read func() []byte
+	context.Context
+	of    *http.Request
+	once  sync.Once
+	bytes []byte
 }
 
 type contentKey struct{}
+
+func (c *content) Value(key any) any {
+	if key == (contentKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
 
 func withContent(r *http.Request) *http.Request {
 	if r.GetBody == nil {
 		return r
 	}
-	c := new(content)
-	c.of = r.WithContext(context.WithValue(r.Context(), contentKey{}, c))
-	c.read = sync.OnceValue(func() []byte { return readBody(c.of) })
+	c := &content{Context: r.Context()}
+	c.of = r.WithContext(c)
 	return c.of
 }
