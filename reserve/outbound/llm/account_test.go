@@ -288,6 +288,59 @@ func TestLearnedDay(t *testing.T) {
 	})
 }
 
+// One of a thousand calls of a day that ends in an hour is left: the others wait until then, whatever the header's name.
+func TestADayThatEnds(t *testing.T) {
+	for _, of := range []string{"requests-day", "tokens-day", "requests"} {
+		synctest.Test(t, func(t *testing.T) {
+			begin, ends := time.Now(), time.Hour
+			if of == "requests" {
+				ends = 13 * time.Hour
+			}
+			var mu sync.Mutex
+			left, n, refused := 996, 0, 0
+			sent := func() int {
+				mu.Lock()
+				defer mu.Unlock()
+				return n
+			}
+			transport, err := New(answer(func(*http.Request, string) *http.Response {
+				mu.Lock()
+				defer mu.Unlock()
+				if n++; n == 4 {
+					left = 2
+				}
+				left--
+				rest := ends - time.Since(begin)
+				if rest <= 0 {
+					left, rest = 500, rest+24*time.Hour
+				}
+				reset := fmt.Sprint(rest.Seconds())
+				if of == "requests" {
+					reset = rest.String()
+				}
+				tell := []string{"x-ratelimit-limit-" + of + ": 1000", fmt.Sprint("x-ratelimit-remaining-", of, ": ", max(0, left)), "x-ratelimit-reset-" + of + ": " + reset}
+				if left < 0 {
+					refused++
+					return says(429, "{}", tell...)
+				}
+				return used(1, 0, tell...)
+			}), OpenAI(), Limits{}, WithMargin(0))
+			require.NoError(t, err)
+			for i := range 300 {
+				go func() {
+					time.Sleep(time.Duration(i) * time.Second)
+					post(transport, api, `{"model":"m","max_tokens":1}`)
+				}()
+			}
+			time.Sleep(50 * time.Minute)
+			require.InDelta(t, 5, sent(), 1)
+			time.Sleep(ends + time.Minute - 50*time.Minute)
+			require.Equal(t, 300, sent())
+			require.Zero(t, refused)
+		})
+	}
+}
+
 // One of a thousand calls a day is left, for 23 hours: no more go than that, and what is refilled.
 func TestLittleIsLeftOfADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -11,20 +11,21 @@ import (
 type header struct {
 	kind             kind
 	limit, remaining string
-	reset            string // of a bucket: until it is full
+	reset            string // until a bucket is full, or a period ends
 }
 
 // headers are read with every preset. Together's and OpenRouter's (x-ratelimit-limit) tell no unit of time, and
 // Anthropic's -tokens- repeats the closest of its others: they are not read.
 //
-//	OpenAI, Azure OpenAI, Groq   x-ratelimit-limit-requests, -tokens (Groq's requests are of a day: see inDays)
+//	OpenAI, Azure OpenAI, Groq   x-ratelimit-limit-requests, -tokens (Groq's requests are of a day: see day)
 //	Mistral                      x-ratelimit-limit-req-minute, -tokens-minute
-//	Cerebras                     x-ratelimit-limit-requests-minute, -tokens-minute (and -day, -hour)
+//	Cerebras                     x-ratelimit-limit-requests-minute, -tokens-minute, -requests-day, -tokens-day
 //	Anthropic                    anthropic-ratelimit-requests-limit, -input-tokens-, -output-tokens-
 var headers = []header{
 	named(requests, "X-Ratelimit-*-Requests"), named(tokens, "X-Ratelimit-*-Tokens"),
 	named(requests, "X-Ratelimit-*-Req-Minute"), named(requests, "X-Ratelimit-*-Requests-Minute"),
-	named(tokens, "X-Ratelimit-*-Tokens-Minute"), named(requests, "Anthropic-Ratelimit-Requests-*"),
+	named(tokens, "X-Ratelimit-*-Tokens-Minute"),
+	named(dayRequests, "X-Ratelimit-*-Requests-Day"), named(dayTokens, "X-Ratelimit-*-Tokens-Day"), named(requests, "Anthropic-Ratelimit-Requests-*"),
 	named(inputTokens, "Anthropic-Ratelimit-Input-Tokens-*"),
 	named(outputTokens, "Anthropic-Ratelimit-Output-Tokens-*"),
 }
@@ -34,19 +35,37 @@ func named(k kind, pattern string) header {
 	return header{k, of("Limit"), of("Remaining"), of("Reset")}
 }
 
-// inDays returns the kind that a header tells if its limit is a day's, as Groq's of requests: the time until it is full
-// again shows how long it takes to refill all of it. It takes half a day at least; false: that is not known.
-func (h *header) inDays(of http.Header, n, left int32) (daily, known bool) {
+// span is how a limit is counted.
+type span uint8
+
+const (
+	unknown   span = iota
+	minutely       // as all limits a minute are
+	dayBucket      // it is full after the reset: Groq's
+	dayPeriod      // it ends with the reset: Cerebras'
+)
+
+// day returns how a header's limit is counted: what is used of a bucket shows how long it takes to refill all of it, and
+// no limit a minute takes half a day.
+func (h *header) day(of http.Header, n, left int32) (f span, reset time.Duration) {
 	v := of[h.reset]
-	if len(v) == 0 || left >= n || left < 0 || h.kind != requests {
-		return false, false
+	if len(v) == 0 || left >= n || left < 0 || h.kind != requests && !h.kind.isDay() {
+		return unknown, 0
 	}
-	full, err := time.ParseDuration(v[0])
-	if err != nil || full <= 0 {
-		return false, false
+	reset, err := time.ParseDuration(v[0])
+	if err != nil {
+		reset, err = time.ParseDuration(v[0] + "s")
 	}
-	refill := full.Hours() * float64(n) / float64(n-left)
-	return refill >= 12 && refill <= 48, true
+	refill := reset.Hours() * float64(n) / float64(n-left)
+	switch {
+	case err != nil || reset <= 0:
+		return unknown, 0
+	case refill >= 12 && refill <= 48:
+		return dayBucket, reset
+	case reset >= 12*time.Hour || h.kind.isDay():
+		return dayPeriod, reset
+	}
+	return minutely, reset
 }
 
 const mostLimit = 1 << 40

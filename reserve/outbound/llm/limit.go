@@ -18,6 +18,7 @@ type limit struct {
 	// Guarded by the account's lock.
 	given, told int32  // 0: not
 	low         int32  // a far lower limit that the latest response told; 0: it told none
+	span        span   // of a day's, that is told
 	share       *share // nil: all of it is ours
 }
 
@@ -101,14 +102,18 @@ func (a *account) stopped() bool {
 // resize lets waiting calls go earlier if the limit grows. If it shrinks, a call that has a time keeps it.
 func (a *account) resize(k kind, n int32) {
 	m := &a.limits[k]
-	p := a.of.policy(k, int(n), m.given == 0)
+	span := m.span
+	if m.given > 0 {
+		span = unknown
+	}
+	p := a.of.policy(k, int(n), span)
 	l := m.own.Load()
 	if l == nil {
 		m.own.Store(p.Limiter())
 		return
 	}
 	before := l.Rate()
-	if l.SetPolicy(p) != nil { // a day's window in place of a bucket
+	if l.SetPolicy(p) != nil { // it is counted otherwise
 		next := p.Limiter()
 		(*engine.Limiter)(next).Charge(int((*engine.Limiter)(l).Used()))
 		m.own.Store(next)
@@ -123,36 +128,53 @@ func (a *account) resize(k kind, n int32) {
 const heeded = 500 * time.Millisecond
 
 // kindOf returns which limit a header tells. What was taken for a limit a minute may turn out to be a day's, and back.
-func (a *account) kindOf(h *header, of http.Header, n, left int32) kind {
-	if h.kind != requests {
-		return h.kind
-	}
-	const day = dayRequests
-	daily, known := h.inDays(of, n, left)
+func (a *account) kindOf(h *header, f span, n int32) kind {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !known {
-		daily = a.limits[day].told == n
+	of := &a.limits[dayRequests]
+	switch {
+	case h.kind.isDay():
+		of = &a.limits[h.kind]
+	case h.kind != requests || f == unknown && of.told != n:
+		return h.kind
+	case f == minutely:
+		a.isNone(dayRequests, n)
+		return requests
 	}
-	is, other := h.kind, day
-	if daily {
-		is, other = day, h.kind
+	if f != unknown {
+		of.span = f
 	}
-	if m := &a.limits[other]; known && m.told == n {
+	if h.kind == requests {
+		a.isNone(requests, n)
+		return dayRequests
+	}
+	return h.kind
+}
+
+// isNone forgets a limit that was another.
+func (a *account) isNone(k kind, n int32) {
+	if m := &a.limits[k]; m.told == n {
 		m.told = 0
-		a.hold(other)
+		a.hold(k)
 	}
-	return is
 }
 
 // correct charges a day's limit what others have used of it.
-func (a *account) correct(k kind, used int32, c *call) {
+func (a *account) correct(k kind, left int32, reset time.Duration, c *call) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if m := &a.limits[k]; m.size.Load() > 0 && a.users[k] == nil {
-		if more := int(used) - max(m.used(a.of), c.before[k]); more > 0 {
-			(*engine.Limiter)(m.own.Load()).Charge(more)
-		}
+	m := &a.limits[k]
+	n := m.size.Load()
+	if n == 0 || a.users[k] != nil {
+		return
+	}
+	l := (*engine.Limiter)(m.own.Load())
+	if m.span == dayPeriod && m.given == 0 {
+		l.Said(float64(left), a.of.clock.Now().Add(reset))
+		return
+	}
+	if more := int(n-left) - max(m.used(a.of), c.before[k]); more > 0 {
+		l.Charge(more)
 	}
 }
 
@@ -166,16 +188,17 @@ func (a *account) observe(c *call, r *http.Response) {
 		}
 		told = true
 		left, counted := a.number(r.Header, h.remaining, 0)
-		kind := a.kindOf(h, r.Header, n, left)
+		span, reset := h.day(r.Header, n, left)
+		kind := a.kindOf(h, span, n)
 		first := a.follow(kind, n)
 		switch l := a.limiter(kind); {
 		case l == nil:
+		case counted && left <= n && kind.isDay():
+			a.correct(kind, left, reset, c)
 		case first && counted:
 			a.begin(kind, int(max(1, n-left)), c.price(kind))
 		case first:
 			(*engine.Limiter)(l).Charge(c.price(kind))
-		case counted && left <= n && kind != h.kind:
-			a.correct(kind, n-left, c)
 		case counted && left <= n:
 			a.divide(kind, n, left, c, isRefusal(r.StatusCode))
 		}

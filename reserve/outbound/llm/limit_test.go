@@ -112,7 +112,7 @@ func TestHeadersOfProviders(t *testing.T) {
 		{"Mistral", "x-ratelimit-limit-tokens-minute: 5000000|x-ratelimit-remaining-tokens-minute: 4999911|x-ratelimit-tokens-query-cost: 52|x-ratelimit-limit-req-minute: 720|x-ratelimit-remaining-req-minute: 717",
 			map[kind]int{requests: 717, tokens: 4999911}},
 		{"Cerebras", "x-ratelimit-limit-requests-day: 14400|x-ratelimit-limit-tokens-minute: 60000|x-ratelimit-remaining-requests-day: 14399|x-ratelimit-remaining-tokens-minute: 59000|x-ratelimit-reset-tokens-minute: 11.382867097854614",
-			map[kind]int{tokens: 59000}},
+			map[kind]int{dayRequests: 14399, tokens: 59000}},
 		{"Anthropic", "anthropic-ratelimit-requests-limit: 50|anthropic-ratelimit-requests-remaining: 49|anthropic-ratelimit-tokens-limit: 40000|anthropic-ratelimit-tokens-remaining: 39000|anthropic-ratelimit-input-tokens-limit: 30000|anthropic-ratelimit-input-tokens-remaining: 29000",
 			map[kind]int{requests: 49, inputTokens: 29000}},
 		{"Together", "x-ratelimit-limit: 10|x-ratelimit-remaining: 9|x-ratelimit-reset: 1|x-tokenlimit-limit: 3000", nil},

@@ -2,8 +2,8 @@ package llm
 
 // Limits are what a provider allows for one model and credential. A limit a minute of 0 is learned from the responses'
 // headers, if they tell it; otherwise there is none. A limit above 0 is a ceiling: a lower told limit is followed,
-// below half of it if two responses in succession tell it. A day's limit of requests is learned where the time until it is
-// full again shows that it is one (Groq's); elsewhere refusals tell of it.
+// below half of it if two responses in succession tell it. A day's limit is learned where a header's name or its reset
+// shows that it is one (Cerebras', Groq's); elsewhere refusals tell of it.
 type Limits struct {
 	RequestsPerMinute int
 	// TokensPerMinute are input and output together.
@@ -32,6 +32,8 @@ const (
 var names = [kinds]string{
 	"requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day", "images", "",
 }
+
+func (k kind) isDay() bool { return k == dayRequests || k == dayTokens }
 
 func (k kind) isTokens() bool {
 	return k == tokens || k == inputTokens || k == outputTokens || k == dayTokens

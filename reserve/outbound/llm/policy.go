@@ -5,34 +5,39 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/calendar"
 	"github.com/nextfree/pace/reserve/window"
 )
 
+const day = 24 * time.Hour
+
 // latest is the latest policy of a kind: most keys have the same.
 type latest struct {
-	n       int
-	learned bool
-	policy  *reserve.Policy
+	n      int
+	span   span
+	policy *reserve.Policy
 }
 
-func (t *Transport) policy(k kind, n int, learned bool) *reserve.Policy {
+func (t *Transport) policy(k kind, n int, span span) *reserve.Policy {
 	t.policies.Lock()
 	defer t.policies.Unlock()
 	l := &t.latest[k]
-	if l.policy == nil || l.n != n || l.learned != learned {
-		*l = latest{n, learned, t.newPolicy(k, n, learned)}
+	if l.policy == nil || l.n != n || l.span != span {
+		*l = latest{n, span, t.newPolicy(k, n, span)}
 	}
 	return l.policy
 }
 
-// newPolicy makes a window, or a bucket. What is learned of a day is a bucket: that is how it was found to be one.
-func (t *Transport) newPolicy(k kind, n int, learned bool) *reserve.Policy {
+// newPolicy makes a window, a bucket, or a period.
+func (t *Transport) newPolicy(k kind, n int, span span) *reserve.Policy {
 	per := time.Minute
 	switch {
-	case learned && k == dayRequests:
-		return reserve.Must(pace.TokenBucket(reserve.Per(float64(n), 24*time.Hour), float64(n), t.clocked...))
-	case k == dayRequests || k == dayTokens:
-		per = 24 * time.Hour
+	case span == dayBucket:
+		return reserve.Must(pace.TokenBucket(reserve.Per(float64(n), day), float64(n), t.clocked...))
+	case span == dayPeriod:
+		return reserve.Must(calendar.Policy(n, calendar.FromFirst(day), t.clocked...))
+	case k.isDay():
+		per = day
 	case t.bucket > 0:
 		rate := reserve.Per(float64(n), per)
 		return reserve.Must(pace.TokenBucket(rate, rate*max(0, t.bucket-t.margin).Seconds(), t.clocked...))

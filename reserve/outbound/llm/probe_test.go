@@ -3,6 +3,7 @@ package llm
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,11 +19,11 @@ func (t trip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 // A first call that gets no answer does not keep the others waiting without end.
 func TestFirstCallHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := 0
+		var n atomic.Int32
 		release := make(chan struct{})
 		transport, err := New(trip(func(r *http.Request) (*http.Response, error) {
 			r.Body.Close()
-			if n++; n == 1 {
+			if n.Add(1) == 1 {
 				<-release
 			}
 			return used(1, 1, "x-ratelimit-limit-requests: 4"), nil
