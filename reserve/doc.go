@@ -16,6 +16,10 @@
 // elsewhere within what the system's timers allow; [WithSlack] trades that for processor time. [WithClock] sets a fake
 // clock. In a testing/synctest bubble times are exact.
 //
+// While a laptop's lid is shut, the monotonic clock of Linux and macOS stands still. On Linux a limiter finds that out
+// within a minute, or a 1,440th of a wait that is longer than a day. On macOS a wait, a pause and a window last as much
+// longer. Calendars follow the wall clock everywhere.
+//
 // # Errors
 //
 // A wait that is too long is a *[WaitError], a request larger than the limiter ever grants a *[SizeError], a value that

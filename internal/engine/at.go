@@ -6,7 +6,7 @@ import "time"
 // n). Package attime says what such times mean.
 
 // reading keeps the distances of callers' times, though the wall clock may be set.
-func (l *Limiter) reading(at time.Time) int64 { return int64(at.Sub(l.clock.Epoch)) }
+func (l *Limiter) reading(at time.Time) int64 { return l.clock.reading(at) }
 
 // TakeAt is TryAcquire at a time.
 func (l *Limiter) TakeAt(at time.Time, n int) bool { return l.take(l.reading(at), n) }

@@ -40,7 +40,7 @@ func (c Clock) Begun() Clock {
 // Now reads the clock.
 func (c *Clock) Now() int64 {
 	if c.Fake == nil {
-		return int64(time.Since(c.Epoch)) // half the price of time.Now
+		return int64(time.Since(c.Epoch)) + slept.Load() // half the price of time.Now
 	}
 	return int64((*c.Fake).Since(c.Epoch))
 }
@@ -51,16 +51,25 @@ func (c *Clock) Time(t int64) time.Time {
 		return c.Epoch.Add(time.Duration(t))
 	}
 	now := time.Now()
-	return now.Add(time.Duration(saturate.Add(t, -int64(now.Sub(c.Epoch)))))
+	return now.Add(time.Duration(saturate.Add(t, -c.reading(now))))
 }
 
 // Since is the inverse of Time.
 func (c *Clock) Since(t time.Time) int64 {
 	if c.Fake != nil || t != t.Round(0) { // Round(0) takes the monotonic part away
-		return int64(t.Sub(c.Epoch))
+		return c.reading(t)
 	}
 	now := time.Now()
-	return saturate.Add(int64(now.Sub(c.Epoch)), int64(t.Sub(now)))
+	return saturate.Add(c.reading(now), int64(t.Sub(now)))
+}
+
+// reading converts a time by its distance from the epoch.
+func (c *Clock) reading(t time.Time) int64 {
+	d := int64(t.Sub(c.Epoch))
+	if c.Fake == nil {
+		d = saturate.Add(d, slept.Load())
+	}
+	return d
 }
 
 // Deadline returns the context's deadline, or Never.

@@ -1,6 +1,16 @@
 package engine
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
+
+var lid atomic.Int64
+
+func init() { suspended = func() time.Duration { return atFirst + time.Duration(lid.Load()) } }
+
+// Suspend lets the machine sleep for d: its monotonic clock stands still.
+func Suspend(d time.Duration) { lid.Add(int64(d)) }
 
 // Stall makes d pass on the limiter's clock without notice, as if the program were stopped. All callers of the limiter
 // must sleep: they read the clock without the lock.

@@ -102,6 +102,12 @@ func (l *Limiter) take(t int64, n int) bool {
 	l.mu.Lock()
 	now := l.read(t)
 	ok := l.ledger.Take(now, n)
+	if !ok {
+		if later := l.clock.awake(now); later > now {
+			now = l.read(later)
+			ok = l.ledger.Take(now, n)
+		}
+	}
 	if ok {
 		l.granted += uint64(n)
 		l.free()
@@ -115,10 +121,17 @@ func (l *Limiter) take(t int64, n int) bool {
 	return ok
 }
 
-// look returns when to look again at a time that may become earlier by itself.
+// look returns when to look again at a time that may become earlier by itself, or after a suspension.
 func (l *Limiter) look(now, at int64) int64 {
-	if again := l.cold.policy.terms.Recheck; again > 0 {
-		return min(at, saturate.Add(now, int64(again)))
+	again := int64(l.cold.policy.terms.Recheck)
+	if l.clock.Fake == nil {
+		if l.clock.awake(now) > now {
+			return now
+		}
+		again = cmp.Or(again, max(int64(lookEach), saturate.Add(at, -now)/(24*60))) // in a day once a minute
+	}
+	if again > 0 {
+		at = min(at, saturate.Add(now, again))
 	}
 	return at
 }
@@ -153,6 +166,9 @@ func (l *Limiter) lock() (now int64) { return l.lockFor(l.clock.Now()) }
 
 // lockFor locks the limiter, and returns its time for a reading.
 func (l *Limiter) lockFor(t int64) (now int64) {
+	if t != unknown {
+		t = l.clock.awake(t)
+	}
 	l.mu.Lock()
 	return l.read(t)
 }
@@ -169,6 +185,7 @@ func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int6
 	_, latest := l.cold.policy.latest(now, maxWait)
 	slot, ready, ok := l.ledger.Reserve(now, n, min(latest, deadline))
 	if !ok {
+		l.clock.awake(now) // the next request knows
 		l.cold.refused.Add(uint64(n))
 		return cmp.Or(l.tooLarge(n), l.cold.policy.Refuse(l.ledger, n, now, ready, maxWait, deadline))
 	}

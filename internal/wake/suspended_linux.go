@@ -1,0 +1,26 @@
+package wake
+
+import (
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+const clockBoottime = 7 // CLOCK_BOOTTIME: CLOCK_MONOTONIC and the time in which the machine was suspended
+
+// Suspended returns for how long the machine was suspended since it started, to within some microseconds. The monotonic
+// clock stands still meanwhile.
+func Suspended() time.Duration {
+	boot, ok := clock(clockBoottime)
+	monotonic, also := clock(clockMonotonic)
+	if !ok || !also {
+		return 0
+	}
+	return boot - monotonic
+}
+
+func clock(id uintptr) (time.Duration, bool) {
+	var t syscall.Timespec
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, id, uintptr(unsafe.Pointer(&t)), 0)
+	return time.Duration(t.Nano()), errno == 0
+}
