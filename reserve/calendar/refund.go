@@ -36,6 +36,11 @@ func (l *ledger) Refund(slot smooth.Slot, kept int) {
 		fallthrough
 	case kept == 0:
 		l.gone(slot.Number)
+	case slot.Number == l.last:
+		l.state.paid = min(l.state.paid, int64(kept))
+	}
+	if l.state.paid > 0 { // there is more left for the rest of the period
+		l.state.paced = min(l.state.paced, l.repaced(l.state))
 	}
 }
 

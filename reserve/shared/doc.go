@@ -54,7 +54,7 @@
 //   - Each process has its own policy and rate ([Limiter.SetRate]), and changes the limiter by asking. Permits stay as
 //     far as they fit, or times if both capacities are times (pace.WithBurst). Where stored permits have a price, they
 //     scale with the capacity. Processes with two policies together get at most the larger capacity and rate.
-//   - Promised times don't move. In a Store, permits that are given back go to later requests, at once if that delays
+//   - Promised times don't move, but that of a request which settles for less. In a Store, permits that are given back go to later requests, at once if that delays
 //     no promise. Requests older than the last 512, or than a setback of the store's clock, give nothing back.
 //   - In Redis, the queue shortens by the newest request if it is given back. Earlier refunds directly before it count
 //     too: after 1,000 callers have queued and given up, in any order, there is no queue. Elsewhere in the queue the
