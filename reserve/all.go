@@ -107,7 +107,12 @@ func (b *bundle) Wait(ctx context.Context) error {
 			return b.parts[i].Wait(ctx)
 		}
 	}
-	failed, err := allornothing.Wait(len(b.parts), last, wait, b.cancel)
+	failed, err := allornothing.Wait(len(b.parts), last, func(i int) error {
+		if i != last && b.delay(i) == 0 && (b.parts[i].engine().Limiter() != nil || done.Cause(ctx) != nil) {
+			return nil // it is due, too, although the context may have ended
+		}
+		return wait(i)
+	}, b.cancel)
 	return b.named(failed, err)
 }
 

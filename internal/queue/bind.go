@@ -45,6 +45,9 @@ func (q *Queue) promised(r *reserve.Reservation) int64 {
 func (q *Queue) binds(now int64, p *Place, t *task) {
 	passed := p.passed // release changes it
 	h := q.release(p)
+	if h != nil {
+		p.at = add(now, h.delay())
+	}
 	if passed {
 		if q.order.first() != p {
 			t.giveBack(h)
@@ -123,8 +126,13 @@ func (q *Queue) bindTo(p *Place, h *hold, err error, begin int64) (back *hold) {
 	switch {
 	case err != nil:
 		var late *reserve.WaitError
-		if errors.As(err, &late) && add(now, late.Wait) > p.latest {
-			err = p.late(now, late.Wait)
+		if errors.As(err, &late) {
+			if p.early = q.leaving > 0; p.early {
+				return nil
+			}
+			if add(now, late.Wait) > p.latest {
+				err = p.late(now, late.Wait)
+			}
 		}
 		return q.leave(p, err, true)
 	case p.resized > 0:

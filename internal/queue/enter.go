@@ -156,7 +156,7 @@ func (q *Queue) takeOut(p *Place, why error) (*hold, error) {
 	if p.state >= granted {
 		return nil, p.failure()
 	}
-	return q.leave(p, why, true), why
+	return q.parting(q.leave(p, why, true)), why
 }
 
 // tooLate returns the error of a place whose forecast is too late, or why it is over, or nil. Again: another is being
@@ -176,9 +176,10 @@ func (q *Queue) tooLate(p *Place, maxWait time.Duration) (again bool, err error)
 			wait = 1
 		}
 	default:
-		wait = q.forecast(p)
+		wait = max(1, q.forecast(p))
 	}
-	if add(now, wait) > p.latest || wait > 0 && maxWait <= 0 {
+	known := maxWait <= 0 || p.state != binding && q.leaving == 0
+	if known && add(now, wait) > p.latest || wait > 0 && maxWait <= 0 {
 		return q.asking != nil, p.late(now, wait)
 	}
 	q.lapses(p)

@@ -106,7 +106,11 @@ func (q *Queue) forecast(p *Place) (longest time.Duration) {
 	now := q.seen
 	all, ofClass := q.order.ahead(p)
 	if len(p.Options) > 1 {
-		return q.fillUp(p, all[ofPermits])
+		held := 0.0
+		if p.told() {
+			held, _ = q.held(p, anyLimit)
+		}
+		return q.fillUp(p, max(0, all[ofPermits]-held))
 	}
 	base := q.base(now)
 	limits := p.Options[0].Limits
@@ -128,18 +132,30 @@ func (q *Queue) forecast(p *Place) (longest time.Duration) {
 	return longest
 }
 
-// held returns the permits that other places hold at a limit, which knows of them, and how many places do.
+const anyLimit = -1
+
+// held returns the permits that other places hold at a limit, which knows of them, and how many places do. A place that
+// is being bound may hold all.
 func (q *Queue) held(p *Place, limit int) (permits, places float64) {
-	own := p.Options[0].Limits[limit].Own
-	for k := range len(q.passed) + 1 {
-		h := q.bound
-		if k > 0 {
-			h = q.passed[k-1].hold
-		}
-		if h != nil && h.place != p && h.has(limit) && (!own || h.place.Class == p.Class) {
-			permits += float64(h.place.asks(min(limit, tracked)))
+	own := limit != anyLimit && p.Options[0].Limits[limit].Own
+	count := func(other *Place) {
+		switch {
+		case other == p || own && other.Class != p.Class:
+		case limit == anyLimit:
+			permits += float64(other.asks(ofPermits))
+		case other.hold == nil || other.hold.has(limit):
+			permits += float64(other.asks(min(limit, tracked)))
 			places++
 		}
+	}
+	if q.asking != nil {
+		count(q.asking)
+	}
+	if q.bound != nil {
+		count(q.bound.place)
+	}
+	for _, other := range q.passed {
+		count(other)
 	}
 	return permits, places
 }

@@ -59,7 +59,7 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 // justInTime reports whether it is due at the place's deadline: then there is no time to take the rest.
 func (h *hold) justInTime() bool {
 	p := h.place
-	return p.until < never && add(p.queue.clock.Now(), h.asked) >= p.until
+	return p.until < never && add(p.queue.clock.Now(), h.asked) == p.until
 }
 
 // takeLast reserves at the limit that will have room last, as far as limits can be asked, if that is not now.

@@ -25,7 +25,7 @@ func (h *hold) drop(p *part) {
 	h.unlisten(p)
 	p.r, p.lent = nil, false
 	if !lent {
-		(*engine.Reservation)(r).CancelBy(h.place.queue)
+		h.place.queue.cancel((*engine.Reservation)(r))
 	}
 }
 
@@ -67,6 +67,15 @@ func (p *part) foreign(by reserve.Reserver) bool {
 	return (*engine.Reservation)(p.r).Limiter() == nil && kindOf(by).blocks()
 }
 
+// cancel gives a part back. When it returns, another queue's permits are free.
+func (q *Queue) cancel(r *engine.Reservation) {
+	if p, ok := r.Promise().(promise); ok {
+		p.settleThen(0, false, p.queue.giveBack)
+	} else {
+		r.CancelBy(q)
+	}
+}
+
 // cancel gives all parts back, also if a promise of the user's panics.
 func (h *hold) cancel() { h.cancelFrom(len(h.parts) - 1) }
 
@@ -77,10 +86,10 @@ func (h *hold) cancelFrom(i int) {
 			h.unlisten(p)
 			if p.r = nil; foreign {
 				defer h.cancelFrom(i - 1)
-				r.CancelBy(h.place.queue)
+				h.place.queue.cancel(r)
 				return
 			}
-			r.CancelBy(h.place.queue)
+			h.place.queue.cancel(r)
 		}
 	}
 }

@@ -55,6 +55,7 @@ type Place struct {
 	own        hold          // its first one
 	sleepers   int           // in Wait
 	fails      uint8         // of waits that were too late
+	early      bool          // it was refused before what others leave was given back
 	resized    int           // the permits of Settle while its state was binding; 0: none
 	changed    chan struct{} // closed when the state or the hold changes; may be nil
 	stop       func()        // ends a call to a limit that may block; may be nil
@@ -168,13 +169,14 @@ func (p *Place) forecast() (awaited *reserve.Reservation, at int64) {
 	switch p.state {
 	case granted, bound:
 		return p.hold.awaited(), 0
-	case waiting, binding:
+	case waiting:
 		p.at = add(now, q.forecast(p))
 	}
 	return nil, p.at
 }
 
-// Delay returns how long it is until At; 0: it may go. For a place that waits it is at least 1 ns.
+// Delay returns how long it is until At; 0: it may go. For a place that waits it is at least 1 ns, for one that was
+// refused reserve.Forever.
 func (p *Place) Delay() time.Duration {
 	q := p.queue
 	q.poll()
@@ -187,15 +189,20 @@ func (p *Place) Delay() time.Duration {
 
 func (p *Place) delay() (h *hold, d time.Duration) {
 	q := p.queue
-	q.lock()
+	now := q.lock()
 	defer q.mu.Unlock()
 	switch p.state {
 	case granted:
 		return p.hold, 0
 	case bound:
 		return nil, max(1, p.hold.delay())
-	case waiting, binding:
+	case waiting:
 		return nil, max(1, q.forecast(p))
+	case binding: // what it holds would count twice
+		return nil, max(1, time.Duration(saturate.Add(p.at, -now)))
+	}
+	if p.err != reserve.ErrCancelled { // 0 would be leave to go
+		return nil, unknown
 	}
 	return nil, 0
 }

@@ -52,6 +52,7 @@ type Queue struct {
 	order     *order
 	seen      int64    // the latest reading of the clock
 	asking    *Place   // whose state is binding
+	leaving   int      // holds of places that have left, which are about to be given back
 	bound     *hold    // of the first
 	passed    []*Place // that others pass; each has a hold
 	rates     []rate   // of limits that may block, as they said last

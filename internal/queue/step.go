@@ -25,7 +25,7 @@ const (
 )
 
 // moment is how often a caller whose context has ended yields to the queue, which may have its permits.
-const moment = 100
+const moment = 1000
 
 // look does what there is to do, p's first. If the context ends while a limit blocks, it returns the cause, and the
 // queue looks on.
@@ -224,7 +224,7 @@ func (q *Queue) next(t *task) {
 func (q *Queue) advance(now int64, p *Place, t *task) bool {
 	h := p.hold
 	if h == nil {
-		if q.distant && now < q.askFrom() {
+		if q.distant && now < q.askFrom() || p.early && q.leaving > 0 {
 			return false
 		}
 		q.binds(now, p, t)
@@ -235,8 +235,8 @@ func (q *Queue) advance(now int64, p *Place, t *task) bool {
 		return true
 	}
 	delay := h.delay()
-	if delay <= 0 && h.slack == 0 && p.sleepers > 0 && p != t.by && !p.passed {
-		return false // its caller wakes at this moment
+	if delay <= 1 && h.slack == 0 && p.sleepers > 0 && p != t.by && !p.passed {
+		return false // its caller wakes at this moment; another queue's promise is 1 ns later until it is granted
 	}
 	if t.move = q.better(h); t.move {
 		q.binds(now, p, t)
@@ -244,7 +244,10 @@ func (q *Queue) advance(now int64, p *Place, t *task) bool {
 	}
 	switch {
 	case delay > h.slack:
-		return false
+		if h.full || p.passed || len(h.parts) == 1 || p.latest == never || add(now, delay) != p.latest {
+			return false
+		}
+		q.binds(now, p, t) // it is due at its deadline: see justInTime
 	case p.passed && !h.full:
 		t.giveBack(q.rejoin(p))
 	case h.full:

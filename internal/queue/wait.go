@@ -46,7 +46,7 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 	if p.state == over {
 		return p.failure()
 	}
-	h := q.leave(p, err, false)
+	h := q.parting(q.leave(p, err, false))
 	q.mu.Unlock()
 	defer q.mu.Lock()
 	q.left(h)
@@ -191,26 +191,19 @@ func (p *Place) correct(actual int) {
 }
 
 // Settle is [reserve.Reservation.Settle].
-func (p *Place) Settle(actual int) {
-	q := p.queue
-	h, looks := p.settle(max(0, actual), false)
-	switch {
-	case !looks:
-	case h != nil && h.settled:
-		h.settle(max(0, actual))
-		q.changed()
-	default:
-		q.left(h)
-	}
-}
+func (p *Place) Settle(actual int) { p.settleThen(max(0, actual), false, p.queue.left) }
 
 // giveUp is Settle(0) for a caller that does not get what it has waited for, although it has settled it already.
-func (p *Place) giveUp() {
-	if h, looks := p.settle(0, true); looks && h != nil && h.settled {
-		h.settle(0)
+func (p *Place) giveUp() { p.settleThen(0, true, p.queue.left) }
+
+func (p *Place) settleThen(actual int, again bool, left func(*hold)) {
+	switch h, looks := p.settle(actual, again); {
+	case !looks:
+	case h != nil && h.settled:
+		h.settle(actual)
 		p.queue.changed()
-	} else if looks {
-		p.queue.left(h)
+	default:
+		left(h)
 	}
 }
 
@@ -234,14 +227,14 @@ func (p *Place) settle(actual int, again bool) (h *hold, looks bool) {
 	p.settled = true
 	switch {
 	case actual == 0:
-		return q.leave(p, reserve.ErrCancelled, false), true
+		h = q.leave(p, reserve.ErrCancelled, false)
 	case p.state == binding: // what is asked stays as it is
 		p.resized = actual
 	default:
 		q.order.resize(p, actual)
 		h = q.release(p)
 	}
-	return h, true
+	return q.parting(h), true
 }
 
 // leave takes out a place that is not granted, and returns its hold for left. The queue's lock is held.
@@ -281,17 +274,31 @@ func (q *Queue) lapses(p *Place) {
 	q.order.of(p).lapse.put(&p.lapse)
 }
 
-// left cancels a hold, nil if none, and looks. Where a limit may block, nobody waits for that.
-func (q *Queue) left(h *hold) {
-	back := func() {
-		defer q.changed()
-		if h != nil {
-			h.cancel()
-		}
+// parting counts a hold, if any, until left has given it back. The queue's lock is held.
+func (q *Queue) parting(h *hold) *hold {
+	if h != nil {
+		q.leaving++
 	}
+	return h
+}
+
+// left gives back a hold of parting, nil if none, and looks. Where a limit may block, nobody waits for that.
+func (q *Queue) left(h *hold) {
 	if h != nil && q.blocks {
-		go back()
+		go q.giveBack(h)
 	} else {
-		back()
+		q.giveBack(h)
+	}
+}
+
+func (q *Queue) giveBack(h *hold) {
+	defer q.changed()
+	if h != nil {
+		defer func() {
+			q.mu.Lock()
+			q.leaving--
+			q.mu.Unlock()
+		}()
+		h.cancel()
 	}
 }

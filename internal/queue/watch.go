@@ -122,7 +122,7 @@ func (q *Queue) rateOf(l *Limit) float64 {
 func (q *Queue) learn(h *hold) {
 	for i := range h.parts {
 		by, p := h.limits()[i].By, &h.parts[i]
-		if !kindOf(by).blocks() || p.r == nil || !reflect.TypeOf(by).Comparable() {
+		if !kindOf(by).blocks() || p.r == nil || !reflect.ValueOf(by).Comparable() {
 			continue
 		}
 		k := slices.IndexFunc(q.rates, func(r rate) bool { return r.by == by })
