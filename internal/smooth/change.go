@@ -43,15 +43,7 @@ func (l *Ledger) change(now int64, curve *Curve, scale float64) {
 	l.advance(now)
 	l.note(now)
 	h, old := l.history, l.curve
-	switch {
-	case !curve.Free() || !old.Free(): // it stays as cold as it is
-		l.stored = scaleStore(l.Stored(now), old, curve)
-		if old.Free() && l.rest(now) > 0 {
-			l.empty, l.early = l.origin(now), 0
-		}
-	case scale == 1 && l.stored > 0 && !curve.unlimited(): // they are time, too
-		l.stored = min(l.stored*(old.Interval/curve.Interval), math.MaxFloat64)
-	}
+	l.restock(now, curve, scale)
 	if scale != 1 {
 		if !l.waits && l.span > 0 && l.level(now) >= 0 {
 			l.stored += min(max(0, l.rest(now))/old.Interval, math.MaxFloat64)
@@ -78,6 +70,20 @@ func (l *Ledger) change(now int64, curve *Curve, scale float64) {
 		}
 	}
 	l.rescheduled(now)
+}
+
+// restock turns stored permits into those of another curve.
+func (l *Ledger) restock(now int64, curve *Curve, scale float64) {
+	old := l.curve
+	switch {
+	case !curve.Free() || !old.Free(): // it stays as cold as it is
+		l.stored = scaleStore(l.Stored(now), old, curve)
+		if old.Free() && l.rest(now) > 0 {
+			l.empty, l.early = l.origin(now), 0
+		}
+	case scale == 1 && l.stored > 0 && !curve.unlimited(): // they are time, too
+		l.stored = min(l.stored*(old.Interval/curve.Interval), math.MaxFloat64)
+	}
 }
 
 func (h *history) reprice(curve *Curve, scale float64) {

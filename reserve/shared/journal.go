@@ -66,28 +66,15 @@ const (
 )
 
 func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration, err error) {
-	o.decided, o.late = now, false
-	written = o.next != nil || o.pause != 0 || len(o.charges) > 0
 	back, err := j.setClock(now)
 	if err != nil {
 		return false, 0, err
-	}
-	written = written || back
-	for i := range o.refunds {
-		gone, err := j.giveBack(&o.refunds[i])
-		if err != nil {
-			return false, 0, err
-		}
-		written = written || gone
-	}
-	for _, u := range o.uses {
-		written = j.use(u) || written
 	}
 	changed, err := j.change(o)
 	if err != nil {
 		return false, 0, err
 	}
-	written = written || changed
+	written = back || changed
 	if err := j.begin(len(o.asked)); err != nil {
 		return false, 0, err
 	}
@@ -106,12 +93,23 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration,
 	return written, j.keep(o.after.wait), nil
 }
 
-// change reports whether the terms have changed, which a refused request finds out, too.
+// change does what an order does beside asking, and reports whether anything has changed: the terms, which a refused
+// request finds out, too.
 func (j *journal) change(o *order) (changed bool, err error) {
+	changed = o.next != nil || o.pause != 0 || len(o.charges) > 0
+	for i := range o.refunds {
+		gone, err := j.giveBack(&o.refunds[i])
+		if err != nil {
+			return false, err
+		}
+		changed = changed || gone
+	}
+	for _, u := range o.uses {
+		changed = j.use(u) || changed
+	}
 	j.closeUp()
-	changed = j.adopt(o.terms)
-	if o.next != nil {
-		changed = j.adopt(o.next) || changed
+	for _, t := range []*terms{o.terms, o.next} {
+		changed = t != nil && j.adopt(t) || changed
 	}
 	j.pause(o.pause, o.stop)
 	for _, c := range o.charges {
@@ -163,22 +161,6 @@ func (j *journal) giveBack(r *refund) (written bool, err error) {
 		r.wait = j.records[i].at - j.now
 	}
 	return true, err
-}
-
-// hasten lets what is left of a request that waits go when it is free behind the requests before it.
-func (j *journal) hasten(i int) error {
-	l, err := j.replay(i)
-	if err != nil {
-		return err
-	}
-	from, r := j.now, &j.records[i]
-	if i > 0 {
-		from = max(from, j.records[i-1].at)
-	}
-	if at := max(from, ready(l, from, int(r.amount))); at < r.at {
-		r.at, r.since = at, min(r.since, at-from)
-	}
-	return nil
 }
 
 // has reports whether the record has a request's permits.

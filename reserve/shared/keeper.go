@@ -97,13 +97,17 @@ func (o *order) write(list []*request, now int64, clock *serverClock) {
 			o.charges = append(o.charges, r.charge)
 		}
 		if r.permits > 0 {
-			limit := r.maxWait
-			if r.deadline != never {
-				limit = max(-1, min(limit, r.deadline-now))
-			}
-			o.asked = append(o.asked, wanted{r.permits, limit, clock.at(cmp.Or(r.by, never)), r.look, r.uses})
+			o.asked = append(o.asked, r.wanted(now, clock))
 		}
 	}
+}
+
+func (r *request) wanted(now int64, clock *serverClock) wanted {
+	w := wanted{r.permits, r.maxWait, clock.at(cmp.Or(r.by, never)), r.look, r.uses}
+	if r.deadline != never {
+		w.limit = max(-1, min(w.limit, r.deadline-now))
+	}
+	return w
 }
 
 func (o *order) give(list []*request, decided int64) {

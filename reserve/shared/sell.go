@@ -10,6 +10,9 @@ import (
 )
 
 func (j *journal) sell(w wanted) answer {
+	if j.now > w.by { // its caller will have left
+		w.limit = -1
+	}
 	latest := saturate.Add(j.now, w.limit)
 	if j.behind != j.current && w.limit >= 0 && j.fits(w.permits) {
 		j.current.Reserve(j.now, w.permits, j.now)
@@ -21,6 +24,22 @@ func (j *journal) sell(w wanted) answer {
 		return answer{wait: max(1, ready-j.now)}
 	}
 	return j.promise(w, ready, j.from)
+}
+
+// hasten lets what is left of a request that waits go when it is free behind the requests before it.
+func (j *journal) hasten(i int) error {
+	l, err := j.replay(i)
+	if err != nil {
+		return err
+	}
+	from, r := j.now, &j.records[i]
+	if i > 0 {
+		from = max(from, j.records[i-1].at)
+	}
+	if at := max(from, ready(l, from, int(r.amount))); at < r.at {
+		r.at, r.since = at, min(r.since, at-from)
+	}
+	return nil
 }
 
 func (j *journal) promise(w wanted, at, since int64) answer {

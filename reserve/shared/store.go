@@ -91,28 +91,11 @@ func (k *storeKeeper) decide(ctx context.Context, key string, o *order) error {
 		if over {
 			return nil, 0, errLate
 		}
-		o.answers = o.answers[:0]
-		now := k.now(at)
-		if o.late = now > o.notAfter; o.late {
-			o.decided = now
+		o.answers, o.decided = o.answers[:0], k.now(at)
+		if o.late = o.decided > o.notAfter; o.late {
 			return nil, 0, errUnchanged
 		}
-		for i := range o.asked {
-			if a := &o.asked[i]; now > a.by {
-				a.limit = -1
-			}
-		}
-		if err := j.decode(old, o.terms, now); err != nil {
-			if o.pause != reset {
-				return nil, 0, err
-			}
-			_ = j.decode(nil, o.terms, now) // of another algorithm; nil can always be read
-		}
-		written, keep, err := j.decide(o, now)
-		if err != nil || !written {
-			return nil, 0, cmp.Or(err, errUnchanged)
-		}
-		return j.encode(), keep, nil
+		return j.update(o, old, o.decided)
 	})
 	running.Lock()
 	defer running.Unlock()
@@ -120,6 +103,20 @@ func (k *storeKeeper) decide(ctx context.Context, key string, o *order) error {
 		return nil
 	}
 	return err
+}
+
+func (j *journal) update(o *order, old []byte, now int64) (value []byte, keep time.Duration, err error) {
+	if err = j.decode(old, o.terms, now); err != nil && o.pause == reset {
+		err = j.decode(nil, o.terms, now) // it was of another algorithm
+	}
+	written := false
+	if err == nil {
+		written, keep, err = j.decide(o, now)
+	}
+	if err != nil || !written {
+		return nil, 0, cmp.Or(err, errUnchanged)
+	}
+	return j.encode(), keep, nil
 }
 
 func (k *storeKeeper) now(at time.Time) int64 {

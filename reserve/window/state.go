@@ -38,44 +38,57 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	return b
 }
 
-// load reads terms, if there are any, and the state.
+// A reader reads numbers until the first that is not there.
+type reader struct {
+	rest   []byte
+	failed error
+}
+
+func (r *reader) number(most uint64) int64 {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 || n > most {
+		r.failed, r.rest = errors.New("they have no number where a window's have one"), nil
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return int64(n)
+}
+
+// load reads terms and the state, if there are any.
 func (l *ledger) load(terms, saved []byte) error {
-	var failed error
-	read := func(from *[]byte, most uint64) int64 {
-		n, size := binary.Uvarint(*from)
-		if size <= 0 || n > most {
-			failed, saved = errors.New("they have no number where a window's have one"), nil
-			return 0
-		}
-		*from = (*from)[size:]
-		return int64(n)
+	if err := l.loadTerms(terms); err != nil || saved == nil {
+		return err
 	}
-	if len(terms) > 0 {
-		l.size, l.per, l.margin = read(&terms, math.MaxInt64), read(&terms, longest), read(&terms, math.MaxInt64)
-		if failed == nil && len(terms) == 8 {
-			l.rate = math.Float64frombits(binary.LittleEndian.Uint64(terms))
-		}
-		if failed != nil || l.size < 1 || len(terms) != 8 || !(l.rate > 0) {
-			return errors.New("they have terms that no window has")
-		}
-	}
-	if saved == nil {
-		return nil
-	}
-	next := func() int64 { return read(&saved, math.MaxInt64/2) }
+	r := reader{rest: saved}
+	next := func() int64 { return r.number(math.MaxInt64 / 2) }
 	begin, pause := l.Now, next()
 	l.until += pause
 	l.Offset -= pause
 	l.Stopped = begin + next()
-	for last := int64(never); failed == nil && len(saved) > 0; {
+	for last := int64(never); r.failed == nil && len(r.rest) > 0; {
 		permits, age := next(), next()
-		if failed == nil && (permits == 0 || age > last) {
-			failed = errors.New("they have requests that are not in order")
+		if r.failed == nil && (permits == 0 || age > last) {
+			return errors.New("they have requests that are not in order")
 		}
 		last = age
 		after := l.After(l.Present(), permits, line.Asap) // which knows the largest sum
 		after.at = begin - age
 		l.Grant(0, 0, after)
 	}
-	return failed
+	return r.failed
+}
+
+func (l *ledger) loadTerms(terms []byte) error {
+	if len(terms) == 0 {
+		return nil
+	}
+	r := reader{rest: terms}
+	l.size, l.per, l.margin = r.number(math.MaxInt64), r.number(longest), r.number(math.MaxInt64)
+	if r.failed == nil && len(r.rest) == 8 {
+		l.rate = math.Float64frombits(binary.LittleEndian.Uint64(r.rest))
+	}
+	if l.size < 1 || len(r.rest) != 8 || !(l.rate > 0) {
+		return errors.New("they have terms that no window has")
+	}
+	return nil
 }
