@@ -55,7 +55,7 @@ const (
 	mostHits   = 4    // refused calls of these volleys, if it is a background
 	atOnce     = 1000 // times the rate: the pace of a volley
 	mostBudget = 10.  // refusals
-	tolerance  = 1.5  // times the share of the calls, to the budget
+	tolerance  = 1.5  // times the refusals of the share, to the budget
 )
 
 // Chance reports whether a 503 or 529 to a call sent then comes by chance: it stops only its own call. Call it before
@@ -68,7 +68,7 @@ func (r *Rate) Chance(sent time.Time) bool {
 
 func (c *chance) accepted(now time.Time) {
 	c.calls++
-	c.budget = min(mostBudget, c.budget+float64(tolerance*c.share))
+	c.budget = min(mostBudget, c.budget+float64(tolerance*c.share/(1-c.share)))
 	if now.After(c.until) {
 		c.share = 0
 	}
@@ -107,7 +107,7 @@ func (r *Rate) suspect(now time.Time, rate float64, kind int) {
 	}
 	c.surplus++
 	likely := (c.surplus >= suspicious || c.volleys > 0) && c.refused <= mostShare*c.calls && r.guesses == 0
-	c.due = likely && (kind == unable || r.sharp())
+	c.due = likely && (kind == unable && !r.imposed.believed || kind == tooMany && r.sharp())
 	if kind == tooMany && c.due {
 		r.fire(now, kind)
 	}
@@ -156,21 +156,27 @@ func (c *chance) judge(r *Rate, now time.Time, kind int) {
 		c.due = kind == unable // a further event brings the next one of 429s
 		return
 	}
-	share, until := 0., c.until
-	if few {
-		until = now.Add(remembered)
-		share = c.refused / c.calls
-		if kind == tooMany { // it may be no background after all
-			share = min(share, float64(c.hits+1)/float64(c.volleys*volley))
-		}
-		switch { // chance has cut the rate
-		case kind == tooMany:
-			r.recall(now, c.fell)
-		case r.limited > 0:
-			r.recall(now, r.limited)
-		default:
-			r.searching = r.rate < r.ceiling
-		}
+	if !few {
+		*c = chance{until: c.until, fell: c.fell}
+		return
 	}
-	*c = chance{share: share, budget: mostBudget, until: until, fell: c.fell}
+	share := c.refused / c.calls
+	if kind == tooMany { // it may be no background after all
+		share = min(share, float64(c.hits+1)/float64(c.volleys*volley))
+	}
+	r.believe(now, kind, share)
+}
+
+// believe begins a belief. Chance has cut the rate.
+func (r *Rate) believe(now time.Time, kind int, share float64) {
+	c := &r.chance[kind]
+	*c = chance{share: share, budget: mostBudget, until: now.Add(remembered), fell: c.fell}
+	switch {
+	case kind == tooMany:
+		r.recall(now, c.fell)
+	case r.limited > 0:
+		r.recall(now, r.limited)
+	default:
+		r.searching = r.rate < r.ceiling
+	}
 }

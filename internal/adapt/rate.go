@@ -26,6 +26,7 @@ type Rate struct {
 	memory
 	chance   [kinds]chance
 	salvo    salvo
+	imposed  imposed
 	answered meter
 }
 
@@ -133,6 +134,7 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 		}
 	}
 	r.volleyed(now, sent, kinds)
+	r.weigh(now, false)
 	r.grow(now)
 	r.tell()
 }
@@ -146,6 +148,7 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 	stop, kind := max(0, resume.Sub(now)), tooMany
 	if notAble {
 		kind = unable
+		r.weigh(now, stop == 0)
 	}
 	mayBeChance := notAble || stop == 0
 	switch {
@@ -210,6 +213,9 @@ func (r *Rate) limit(rate float64) float64 {
 
 func (r *Rate) tell() {
 	to := min(r.rate, r.offered)
+	if r.imposed.dip {
+		to /= 2
+	}
 	if r.row >= halving {
 		to = min(to, max(math.Ldexp(to, -r.row/halving), leastBlind*r.cost))
 	}
