@@ -2,6 +2,7 @@ package shared
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -81,6 +82,9 @@ func (q *queue[T]) do(ctx context.Context, r T) error {
 	} else {
 		p.done = make(chan struct{})
 		q.begin()
+		if p.stage == sent && patience >= q.most { // the call ends by itself
+			patience = math.MaxInt64
+		}
 		q.mu.Unlock()
 		over = p.await(patience)
 	}
