@@ -96,6 +96,31 @@ func TestDeployOfAWarmUp(t *testing.T) {
 	})
 }
 
+// A value is kept for as long as any of the terms that it has had need: otherwise the slow ones found a full store.
+func TestKeptForTheSlowest(t *testing.T) {
+	for name, of := range map[string][2]*reserve.Policy{
+		"bucket":   {reserve.Must(pace.TokenBucket(reserve.Per(10, 24*time.Hour), 10)), reserve.Must(pace.TokenBucket(10, 5))},
+		"window":   {reserve.Must(window.Policy(10, 24*time.Hour)), reserve.Must(window.Policy(5, time.Second))},
+		"calendar": {reserve.Must(calendar.Policy(10, calendar.FromFirst(24*time.Hour))), reserve.Must(calendar.Policy(5, calendar.FromFirst(time.Second)))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &forgetful{now: time.Unix(1_790_000_000, 0)}
+			take := func(p *reserve.Policy, n int) bool {
+				l := reserve.Must(shared.NewIn(s, "api", p, shared.WithTimeout(time.Minute)))
+				ok, err := l.TryAcquire(t.Context(), n)
+				require.NoError(t, err)
+				return ok
+			}
+			require.True(t, take(of[0], 10))
+			for range 700 { // more than a journal has records
+				take(of[1], 1)
+				s.now = s.now.Add(2 * time.Second)
+			}
+			require.Greater(t, s.until.Sub(s.now), 23*time.Hour)
+		})
+	}
+}
+
 // A limiter whose arithmetic is another says so until Reset.
 func TestDeployOfAnotherKind(t *testing.T) {
 	for name, p := range map[string]*reserve.Policy{

@@ -23,6 +23,7 @@ type journal struct {
 	newest  uint64 // number of a record
 	uses    bool   // uses are told
 	gaps    bool   // something was given back while others wait
+	slowest int64  // how long the slowest terms that it has had need to fill, if that is longer than the present ones do
 	records []record
 
 	// While it decides.
@@ -202,9 +203,11 @@ func (j *journal) closeUp() {
 // adopt leaves waiting requests their times and costs: those of a bucket know nothing of the change until they go.
 func (j *journal) adopt(t *terms) (differ bool) {
 	j.terms = t
-	if differ = !t.rules.same(j.rulesAfter(len(j.records))); !differ {
+	before := j.rulesAfter(len(j.records))
+	if differ = !t.rules.same(before); !differ {
 		return false
 	}
+	j.slowest = max(j.slowest, before.fill())
 	at := j.now
 	if t.other == nil {
 		at = j.lastGrant()
@@ -222,7 +225,7 @@ func (j *journal) pause(d int64, stop bool) {
 	case d == resume:
 		j.add(record{at: j.now, kind: resumed})
 	case d == reset:
-		j.saved, j.then, j.rules, j.records = nil, j.now, j.terms.rules, j.records[:0]
+		j.saved, j.then, j.rules, j.records, j.slowest = nil, j.now, j.terms.rules, j.records[:0], 0
 	}
 }
 

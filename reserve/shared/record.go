@@ -19,11 +19,13 @@ func (e *StateError) Error() string {
 	return fmt.Sprintf("shared: a value of %d bytes is not the state of this limiter: %s", e.Size, e.Why)
 }
 
-// The flags of a value: something was given back while others wait; records say for how long they wait; uses are told.
+// The flags of a value: something was given back while others wait; records say for how long they wait; uses are told;
+// it has had terms that need longer to fill.
 const (
 	hasGaps = 1 << iota
 	hasSince
 	hasUses
+	hasSlowest
 )
 
 // encode writes the form that FORMATS.md has.
@@ -42,10 +44,16 @@ func (j *journal) encode() []byte {
 	if slices.ContainsFunc(j.records, func(r record) bool { return r.since != 0 }) {
 		flags |= hasSince
 	}
+	if j.slowest > 0 {
+		flags |= hasSlowest
+	}
 	b := make([]byte, 0, 128+len(j.saved)+6*len(j.records))
 	b = sealed.Begin(b, j.terms.kind)
 	for _, n := range []uint64{uint64(j.last), uint64(j.then), j.newest, first, flags} {
 		b = binary.AppendUvarint(b, n)
+	}
+	if j.slowest > 0 {
+		b = binary.AppendUvarint(b, uint64(j.slowest))
 	}
 	b = appendBytes(appendBytes(b, j.rules.saved), j.saved)
 	at := j.then
@@ -83,6 +91,9 @@ func (j *journal) decode(b []byte, t *terms, now int64) error {
 	j.last, j.then, j.newest = int64(r.number()), int64(r.number()), r.number()
 	number, flags := r.number(), r.number()
 	j.gaps, j.uses = flags&hasGaps != 0, flags&hasUses != 0
+	if flags&hasSlowest != 0 {
+		j.slowest = int64(r.number())
+	}
 	j.rules = r.rules(t)
 	j.saved = append([]byte(nil), r.bytes(r.number())...) // nil if there is none
 	for at := j.then; len(r.rest) > 0; {

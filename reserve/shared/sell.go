@@ -79,11 +79,12 @@ func (j *journal) look() outlook {
 	return o
 }
 
-// keep returns how long the journal is needed: until all is paid, and the store is full. For a window and a calendar
-// that is three lengths, and one more for each that the requests use up.
+// keep returns how long the journal is needed: until all is paid, and the store is full, for the slowest terms that it has
+// had, too: forgotten earlier, it would be full for them. For a window and a calendar that is three lengths, and one more
+// for each that the requests use up.
 func (j *journal) keep(wait int64) time.Duration {
 	of := j.terms.curve
-	length := of.Capacity / of.Rate * 1e9
+	length := max(of.Capacity/of.Rate*1e9, float64(j.slowest))
 	d := float64(wait) + length + 1e9
 	if j.terms.other != nil {
 		sum := 0.0

@@ -36,6 +36,19 @@ type rules struct {
 
 func (r *rules) same(of *rules) bool { return r == of || bytes.Equal(r.saved, of.saved) }
 
+// fill is how long these rules need to fill a store, in nanoseconds.
+func (r *rules) fill() int64 {
+	c := r.curve
+	switch {
+	case c == nil:
+		capacity, _ := r.like.Size()
+		return int64(min(capacity/r.like.Rate()*1e9, longest))
+	case c.Interval == 0 || c.Capacity == 0:
+		return 0
+	}
+	return int64(min(c.Capacity/c.Refill, longest))
+}
+
 // rulesOf reads rules of any process for a limiter of this kind.
 func (t *terms) rulesOf(saved []byte) (r *rules, err error) {
 	if bytes.Equal(saved, t.rules.saved) {
