@@ -125,16 +125,7 @@ func (q *Queue) bindTo(p *Place, h *hold, err error, begin int64) (back *hold) {
 	p.state = waiting
 	switch {
 	case err != nil:
-		var late *reserve.WaitError
-		if errors.As(err, &late) {
-			if p.early = q.leaving > 0; p.early {
-				return nil
-			}
-			if add(now, late.Wait) > p.latest {
-				err = p.late(now, late.Wait)
-			}
-		}
-		return q.leave(p, err, true)
+		return q.fails(now, p, err)
 	case p.resized > 0:
 		q.order.resize(p, p.resized)
 		p.resized = 0
@@ -150,6 +141,20 @@ func (q *Queue) bindTo(p *Place, h *hold, err error, begin int64) (back *hold) {
 		p.signal()
 	}
 	return nil
+}
+
+// fails ends a place whose limits have refused it, unless others are about to give back what they left.
+func (q *Queue) fails(now int64, p *Place, err error) *hold {
+	var late *reserve.WaitError
+	if errors.As(err, &late) {
+		if p.early = q.leaving > 0; p.early {
+			return nil
+		}
+		if add(now, late.Wait) > p.latest {
+			err = p.late(now, late.Wait)
+		}
+	}
+	return q.leave(p, err, true)
 }
 
 // attempt turns a panic into an error.

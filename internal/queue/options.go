@@ -165,10 +165,7 @@ func (q *Queue) reserve(ctx context.Context, p *Place, old *hold, maxWait time.D
 			best = held[last]
 			best.version, best.other = version, old.again(q.clock.Now(), failed != nil)
 			if best == old {
-				best.other.lost = make([]bool, len(all))
-				for i := range all {
-					best.other.lost[i] = i != old.option && (held[i] != nil || errs[i] != nil)
-				}
+				best.other.lost = lost(old, held, errs)
 			}
 			q.options[last].last.Store(q.served.Add(1))
 			return best, nil
@@ -180,6 +177,15 @@ func (q *Queue) reserve(ctx context.Context, p *Place, old *hold, maxWait time.D
 			failed = errs[last]
 		}
 	}
+}
+
+// lost returns which options were no better than what the place has.
+func lost(old *hold, held []*hold, errs []error) []bool {
+	all := make([]bool, len(held))
+	for i := range all {
+		all[i] = i != old.option && (held[i] != nil || errs[i] != nil)
+	}
+	return all
 }
 
 // giveUp gives up all holds but the best.

@@ -235,8 +235,8 @@ func (q *Queue) advance(now int64, p *Place, t *task) bool {
 		return true
 	}
 	delay := h.delay()
-	if delay <= 1 && h.slack == 0 && p.sleepers > 0 && p != t.by && !p.passed {
-		return false // its caller wakes at this moment; another queue's promise is 1 ns later until it is granted
+	if p != t.by && h.wakes(delay) {
+		return false
 	}
 	if t.move = q.better(h); t.move {
 		q.binds(now, p, t)
@@ -244,10 +244,10 @@ func (q *Queue) advance(now int64, p *Place, t *task) bool {
 	}
 	switch {
 	case delay > h.slack:
-		if h.full || p.passed || len(h.parts) == 1 || p.latest == never || add(now, delay) != p.latest {
+		if !h.needsRest(now, delay) {
 			return false
 		}
-		q.binds(now, p, t) // it is due at its deadline: see justInTime
+		q.binds(now, p, t)
 	case p.passed && !h.full:
 		t.giveBack(q.rejoin(p))
 	case h.full:
@@ -259,6 +259,18 @@ func (q *Queue) advance(now int64, p *Place, t *task) bool {
 		q.binds(now, p, t)
 	}
 	return true
+}
+
+// wakes reports whether the place's caller wakes at this moment, and looks. Another queue's promise is 1 ns later until
+// it is granted.
+func (h *hold) wakes(delay time.Duration) bool {
+	return delay <= 1 && h.slack == 0 && h.place.sleepers > 0 && !h.place.passed
+}
+
+// needsRest reports whether a change has made a hold due at its place's deadline: see justInTime.
+func (h *hold) needsRest(now int64, delay time.Duration) bool {
+	p := h.place
+	return !h.full && !p.passed && len(h.parts) > 1 && p.latest < never && add(now, delay) == p.latest
 }
 
 // askFrom returns when to ask a distant limit: shortly before it grants, since a change of the first costs two calls.

@@ -273,32 +273,3 @@ func (q *Queue) lapses(p *Place) {
 	p.lapse.key, p.lapse.of = p.latest, p
 	q.order.of(p).lapse.put(&p.lapse)
 }
-
-// parting counts a hold, if any, until left has given it back. The queue's lock is held.
-func (q *Queue) parting(h *hold) *hold {
-	if h != nil {
-		q.leaving++
-	}
-	return h
-}
-
-// left gives back a hold of parting, nil if none, and looks. Where a limit may block, nobody waits for that.
-func (q *Queue) left(h *hold) {
-	if h != nil && q.blocks {
-		go q.giveBack(h)
-	} else {
-		q.giveBack(h)
-	}
-}
-
-func (q *Queue) giveBack(h *hold) {
-	defer q.changed()
-	if h != nil {
-		defer func() {
-			q.mu.Lock()
-			q.leaving--
-			q.mu.Unlock()
-		}()
-		h.cancel()
-	}
-}
