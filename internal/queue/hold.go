@@ -253,6 +253,15 @@ func (h *hold) own() bool { return h != nil && !h.full && h.limits()[h.last].Own
 
 func (h *hold) awaited() *reserve.Reservation { return h.parts[h.last].r }
 
+func (h *hold) holds(r *reserve.Reservation) bool {
+	for i := range h.parts {
+		if h.parts[i].r == r {
+			return true
+		}
+	}
+	return false
+}
+
 // time returns when it is due, and needs the queue's lock.
 func (h *hold) time() int64 {
 	q, p := h.place.queue, &h.parts[h.last]

@@ -89,11 +89,9 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	case lost:
 		return err
 	case mine && err != nil: // the wait has given the permits back
-		if ended != nil || !p.elsewhere(h, err) {
+		if ended != nil || !p.elsewhere(err) {
 			return err
 		}
-	case !mine && err != nil && err != reserve.ErrCancelled: // the same, and the queue is about to find out
-		return ended
 	case !mine: // it was handed on, or granted meanwhile; or another limit is later
 		if ended != nil {
 			return p.last(ctx, ended)
@@ -107,34 +105,39 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 }
 
 // elsewhere has a place bound anew, maybe to another option, after a wait that failed because it was too late.
-func (p *Place) elsewhere(h *hold, err error) bool {
+func (p *Place) elsewhere(err error) bool {
 	var late *reserve.WaitError
 	if len(p.Options) == 1 || p.fails >= patience || err != reserve.ErrCancelled && !errors.As(err, &late) {
 		return false
 	}
 	q := p.queue
 	q.mu.Lock()
-	if p.hold == h {
-		p.fails++
-		q.release(p)
-	}
+	h := q.release(p)
+	p.fails++
 	q.mu.Unlock()
-	h.cancel()
+	if h != nil {
+		h.cancel()
+	}
 	return true
 }
 
-// arrived reports whether the time of a hold that a caller has waited for has come, or the wait has failed. Lost: it
-// was granted meanwhile, so the wait may have given the permits back.
+// arrived reports whether the time of a hold that a caller has waited for has come, or the wait has failed: it has given
+// the permits back, which another hold of the place may have taken over. Lost: that was granted meanwhile.
 func (p *Place) arrived(h *hold, last *reserve.Reservation, err error) (mine, lost bool) {
 	q := p.queue
 	q.lock()
 	defer q.mu.Unlock()
-	if p.hold != h {
-		return false, false
+	failed := err != nil && err != reserve.ErrCancelled
+	switch p.state {
+	case binding:
+		return failed, false
+	case bound:
+		if failed && p.hold.holds(last) {
+			return true, false
+		}
+		return p.hold == h && h.awaited() == last && (err != nil || h.arrived()), false
 	}
-	lost = p.state == granted && err != nil && err != reserve.ErrCancelled
-	mine = p.state == bound && h.awaited() == last && (err != nil || h.arrived())
-	return mine, lost
+	return false, p.state == granted && failed && p.hold.holds(last)
 }
 
 func (p *Place) waitForTurn(ctx context.Context) error {

@@ -40,8 +40,12 @@ func TestRandom(t *testing.T) {
 	if n, err := strconv.ParseUint(os.Getenv("PACE_SEED"), 10, 64); err == nil {
 		seed = n
 	}
+	seeds := []uint64{5887} // once, a wait that had given its permits back was bound again
 	for i := range uint64(runs) {
-		p := &program{T: t, rand: rand.New(rand.NewPCG(seed+i, 7)), seed: seed + i}
+		seeds = append(seeds, seed+i)
+	}
+	for _, seed := range seeds {
+		p := &program{T: t, rand: rand.New(rand.NewPCG(seed, 7)), seed: seed}
 		t.Run(strconv.FormatUint(p.seed, 10), func(t *testing.T) { synctest.Test(t, p.play) })
 		if t.Failed() {
 			t.FailNow()
@@ -104,13 +108,13 @@ func host(r *http.Request) string { return r.Header.Get("Key") }
 func (p *program) options() (limiter reserve.Reserver, opts []outbound.Option) {
 	adaptive := p.chance(0.5)
 	rate := func() float64 {
-		if adaptive && p.chance(0.5) {
+		if p.chance(0.4) {
 			return math.Inf(1)
 		}
 		return []float64{0.5, 5, 50}[p.rand.IntN(3)]
 	}
 	fix := func(rate float64, key func(*http.Request) string) {
-		if !adaptive {
+		if !adaptive && !math.IsInf(rate, 1) {
 			p.fixed = append(p.fixed, &fixed{rate: rate, key: key, sent: map[string][]time.Time{}})
 		}
 	}
