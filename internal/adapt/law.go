@@ -66,6 +66,7 @@ func (r *Rate) cut(now, sent time.Time, stop time.Duration) {
 			r.guesses = 0
 		}
 	}
+	r.close()
 	low = r.failed(sent, low)
 	r.remember(now, rate, low, stop)
 	r.penalty = r.patience(now, stop)

@@ -21,6 +21,7 @@ type Rate struct {
 	until   time.Time // offered holds
 	fair    fair
 
+	opening
 	growth
 	event
 	memory
@@ -67,7 +68,10 @@ func (r *Rate) Pace() float64 {
 
 func (r *Rate) Ceiling() float64 { return r.ceiling }
 
-// Unknown reports whether the rate is unknown, so that one call must probe.
+// Probes reports whether one call must find out the rate.
+func (r *Rate) Probes() bool { return !r.open && r.Unknown() }
+
+// Unknown reports whether the rate is unknown.
 func (r *Rate) Unknown() bool { return math.IsInf(r.used, 1) }
 
 func (r *Rate) Cost() float64 { return r.cost }
@@ -76,7 +80,7 @@ func (r *Rate) Cost() float64 { return r.cost }
 func (r *Rate) Sent(now time.Time, permits float64) {
 	permits = max(permits, 1)
 	if r.last.IsZero() {
-		r.cost, r.last = permits, now
+		r.cost, r.last, r.begun = permits, now, now
 	}
 	r.cost += (permits - r.cost) / 16
 	if r.salvo.send > 0 {
@@ -120,12 +124,15 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 	if now.After(r.until) {
 		r.offered = math.Inf(1)
 	}
-	if math.IsInf(r.rate, 1) && math.IsInf(r.offered, 1) {
-		r.searching, r.rate, r.last = true, r.limit(firstRate*r.cost), now
+	if !r.open && math.IsInf(r.rate, 1) && math.IsInf(r.offered, 1) {
+		r.search(now)
 	}
 	if sent.After(r.at) {
 		if r.row > 0 {
 			r.last = now
+		}
+		if r.served > 0 {
+			r.resume(now)
 		}
 		r.accepted += permits
 		r.proven, r.row = true, 0
@@ -193,6 +200,11 @@ func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 	cut := 2 * r.step
 	if r.guesses > 0 {
 		cut = math.Ln2
+	}
+	if r.served > 0 {
+		r.resume(now)
+		r.tell()
+		return
 	}
 	r.retry, r.penalty = false, 2*PerStop*lasted.Seconds()
 	r.lower(now, r.after, cut)

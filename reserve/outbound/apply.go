@@ -156,7 +156,7 @@ func (c *call) tell(a *charge) {
 }
 
 func (c *call) learn(a *charge, r *ruling) {
-	if a.rate == nil {
+	if a.rate == nil || a.toldWindow() {
 		return
 	}
 	from, to := a.rate.change(func(rate *adapt.Rate) {
@@ -173,6 +173,11 @@ func (c *call) learn(a *charge, r *ruling) {
 	if hook := c.t.hooks.RateChanged; hook != nil && from != to {
 		hook(c.request, a.name(), from, to)
 	}
+}
+
+// toldWindow reports whether headers tell the window of a limit whose rate nobody has asked for: its room is enough.
+func (a *charge) toldWindow() bool {
+	return !a.rate.asked && (a.state.room.Load() != nil || a.said != nil && a.said.Ends > 0)
 }
 
 // hear tells a rate what the response says is left and allowed, in calls or in permits.
@@ -224,7 +229,7 @@ func (c *call) makeRoom(v *verdict, notRate bool) {
 			a.room.accepted(c.sent, c.heard, a.leftFor(c.heard.Sub(c.sent)))
 		case notRate:
 			a.room.refused(c.sent, c.heard, firstBackoff, true)
-		case !ruling.blamed || c.attempt.block > 0 || a.rate != nil: // one goes at a time, or by the rate
+		case !ruling.blamed || c.attempt.block > 0 || a.rate != nil && !a.toldWindow(): // one goes at a time, or by the rate
 		case ruling.stop > 0 || c.response.StatusCode < 500 && !c.t.pauseRefused:
 			a.room.refused(c.sent, c.heard, cmp.Or(ruling.stop, firstBackoff), ruling.stop == 0)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A controller sets a limiter's rate. A window keeps its own: a longer one would count calls that the server has
+// A controller sets a limiter's rate. One that nobody has asked for sets none of the caller's. A window keeps its own: a longer one would count calls that the server has
 // forgotten, and let all of a window go at once. Its calls also need permits of another limiter, which spaces them.
 type controller struct {
 	limiter lim.Limit // whose rate is set
@@ -22,15 +22,25 @@ type controller struct {
 	mu    sync.Mutex
 	rate  adapt.Rate
 	probe *queue.Places // one call at a time while the rate is unknown
+	asked bool          // for by an option
 	blind bool          // one had no answer: others need not wait to know as much
 }
 
-func newController(l lim.Limit) *controller {
-	return &controller{limiter: l, ceiling: l.Rate, rate: adapt.New(l.Rate()), probe: queue.NewPlaces(1)}
+func newController(l lim.Limit, asked bool) *controller {
+	c := &controller{limiter: l, ceiling: l.Rate, asked: asked, probe: queue.NewPlaces(1)}
+	c.begin(l.Rate())
+	return c
+}
+
+func (c *controller) begin(ceiling float64) {
+	if c.rate = adapt.New(ceiling); !c.asked {
+		c.rate.Open()
+	}
+	c.admit()
 }
 
 func (c *controller) spaced(unlimited *reserve.Policy) *controller {
-	if isWindow(c.limiter) {
+	if !c.asked || isWindow(c.limiter) {
 		c.even = unlimited.Limiter()
 		c.limiter = lim.Of(c.even)
 	}
@@ -55,11 +65,9 @@ func (c *controller) follow() {
 		believed = c.rate.Ceiling()
 	}
 	if rate != believed && rate == c.ceiling() {
-		c.rate = adapt.New(rate)
-		if c.even != nil {
+		if c.begin(rate); c.even != nil {
 			c.retime(rate)
 		}
-		c.admit()
 	}
 }
 
@@ -88,7 +96,7 @@ func (c *controller) lost() {
 
 // admit lets one call probe at a time while the rate is unknown. The controller must be locked.
 func (c *controller) admit() {
-	if c.rate.Unknown() && !c.blind {
+	if c.rate.Probes() && !c.blind {
 		c.probe.Resize(1)
 	} else {
 		c.probe.Resize(math.MaxInt)
@@ -132,10 +140,10 @@ func (c *controller) restore() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if ceiling := c.rate.Ceiling(); c.rate.Pace() != ceiling {
-		c.rate = adapt.New(ceiling)
+		c.begin(ceiling)
 		c.retime(ceiling)
 	}
 }
 
 // probes reports whether a call finds out the rate now.
-func (c *controller) probes() bool { return c.unknown() && c.probe.Out() > 0 }
+func (c *controller) probes() bool { return c.is((*adapt.Rate).Probes) && c.probe.Out() > 0 }

@@ -49,7 +49,10 @@ func TestNothingLeftWithoutATime(t *testing.T) {
 			for range 5 {
 				get(client, "http://a/")
 			}
-			require.Equal(t, []time.Duration{0, s, 3 * s, 7 * s, 15 * s}, times[:5])
+			for i, want := range []time.Duration{0, s, 3 * s, 7 * s, 15 * s} {
+				require.GreaterOrEqual(t, times[i], want)
+				require.LessOrEqual(t, times[i], want+s/2, "the rate that is found is low meanwhile")
+			}
 		})
 	}
 	synctest.Test(t, func(t *testing.T) { // those that are out together are refused once

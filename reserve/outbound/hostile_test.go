@@ -252,7 +252,7 @@ func TestMemory(t *testing.T) {
 
 	fake := clockwork.NewFakeClock()
 	limiter := reserve.Must(pace.NewBursty(10, pace.WithBurst(0), pace.WithClock(fake)))
-	c := newController(lim.Of(limiter))
+	c := newController(lim.Of(limiter), true)
 	c.change(func(r *adapt.Rate) { r.Refused(time.Now(), time.Now(), time.Now().Add(time.Second), false) })
 	require.InDelta(t, 6, limiter.Rate(), 1e-9)
 	reserve.Must(limiter.Reserve(t.Context(), 12))

@@ -182,9 +182,9 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 // A limit that is not adaptive keeps its rate. If it is refused all the same, its requests go 4 % slower by the same
 // law, 8 % at most; and what goes at once is found: see [New].
 //
-// With a limiter at +Inf, or none, the first request goes alone. If its response states no rate, the rate starts at 16
-// requests/s and doubles every 0.3 s until the first refusal. Give requests a deadline, or [WithMaxWait], if a server
-// may never answer.
+// Limits without a rate are found by the same law, also without the option: see [New]. With it they are found before a
+// refusal. The first request goes alone. If its response states no rate, the rate starts at 16 requests/s and doubles
+// every 0.3 s until the first refusal. Give requests a deadline, or [WithMaxWait], if a server may never answer.
 //
 // A limiter belongs to one adaptive transport. Setting its rate elsewhere sets a new ceiling and begins anew.
 func Adaptive() Option { return set(func(s *settings) { s.adaptive = true }) }

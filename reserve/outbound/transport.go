@@ -23,10 +23,10 @@ import (
 // All requests of a key stop when the server refuses one and says for how long (429, 503 or 529 with Retry-After,
 // GitHub's 403), or says that nothing is left until a time. Queued requests keep their distances, so there is no herd
 // at the end. That nothing is left holds also without a time, or with one that has passed: then all wait for a second,
-// and longer each time. If the limiter has no rate, one request goes first, and each accepted one lets two more go, up to those
-// that were out and not refused, and never more than the server says are left. After a refusal without a time only
-// the refused request waits: a second, and longer each time while nothing is accepted. Without a rate, a refusal
-// other than a 5xx also bounds how many requests are out, as above; but not if at most 4 % of the requests are refused.
+// and longer each time. After a refusal without a time only the refused request waits: a second, and longer each time
+// while nothing is accepted. In a window that headers tell, and at an upstream without a limiter, one request goes first
+// after a refusal, and each accepted one lets two more go, up to those that were out and not refused, and never more than
+// the server says are left; but not if at most 4 % of the requests are refused without a time.
 //
 // A refusal may have another status: GraphQL's 200 with the code RATE_LIMITED, AWS's 400, Slack's {"ok":false}. It may
 // not be about the rate: Stripe's lock_timeout, Okta's limit on calls at a time. Then only its call waits. [Sign] tells
@@ -71,7 +71,13 @@ type Transport struct {
 //
 // If by is nil and there is no PerKey or [WithLimit], keys are learned: an unlimited limiter for every [Host] and
 // [Credential] (Basic, Bearer, Token or Bot; not a signature), and for each limit that the host names. They stop when
-// the server says so, and get a rate with [Adaptive].
+// the server says so.
+//
+// The rate of a limiter at +Inf, or of none, is found once the server refuses a request, as [Adaptive] finds it, without
+// changing the limiter; until then requests go as they come, or at a rate that the server states. If a request is
+// accepted less than two seconds after the refusal, the rate starts at 16 requests/s and doubles every 0.3 s until the
+// next refusal. Otherwise it starts at what was accepted over that whole time, but at least 4 requests/s: 600 requests
+// accepted at once in a minute are 10/s. A window that headers tell is spent as they say.
 //
 // # What the documentation says
 //

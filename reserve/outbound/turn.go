@@ -3,6 +3,7 @@ package outbound
 import (
 	"time"
 
+	"github.com/nextfree/pace/internal/adapt"
 	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve/fair"
 )
@@ -125,7 +126,7 @@ func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
 }
 
 func (a *charge) gates(limits []queue.Limit) []queue.Limit {
-	if a.rate != nil && a.rate.unknown() {
+	if a.rate != nil && a.rate.is((*adapt.Rate).Probes) {
 		limits = append(limits, queue.Limit{By: a.rate.probe, Permits: 1})
 	}
 	if a.room != nil {

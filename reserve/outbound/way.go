@@ -164,9 +164,8 @@ func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
 
 func (c *call) use(a *charge) {
 	c.watchState(a)
-	if (c.t.adaptive || a.limit.adaptive) && !a.limit.upstream && a.of.Traits().Tunable {
-		a.rate = c.t.controllerOf(a)
-		a.state.rate.Store(a.rate)
+	a.rate = c.t.controllerOf(a)
+	if a.state.rate.Store(a.rate); a.rate != nil {
 		a.even = a.rate.even
 	} else {
 		a.believe()
@@ -200,11 +199,15 @@ func (c *call) concerned() []charge {
 // controllerOf returns a limiter's controller. Keys with the same *reserve.Limiter share it: two would take each
 // other's cuts for ceilings. Other limiters may be made for each request, so theirs is the key's.
 func (t *Transport) controllerOf(a *charge) *controller {
+	asked := t.adaptive || a.limit.adaptive
+	if a.limit.upstream || asked && !a.of.Traits().Tunable || !asked && !lim.Unlimited(a.of) {
+		return nil
+	}
 	var key any = keys{a.limit, a.key}
 	if shared := lim.Local(a.of); shared != nil {
 		key = shared
 	}
-	c := t.controllers.getOr(key, func() *controller { return newController(a.of).spaced(t.unlimited) })
+	c := t.controllers.getOr(key, func() *controller { return newController(a.of, asked).spaced(t.unlimited) })
 	c.follow()
 	return c
 }

@@ -31,6 +31,7 @@ var (
 	KnownAdapted = believing("known, adaptive", 1, outbound.Adaptive())
 	TooHigh      = believing("60 % too high", 1.6, outbound.Adaptive())
 	Unknown      = believing("unknown", math.Inf(1), outbound.Adaptive())
+	Untold       = believing("told nothing", math.Inf(1))
 )
 
 // lasting returns a setting of so many seconds of calls at the rate.
@@ -86,7 +87,7 @@ func Situations() (all []Situation) {
 		}{{"sliding", newLog}, {"windows", newQuietWindows}, {"bucket", newSlowBucket}} {
 			s := lasting(minute/60, 900)
 			s.Window, s.Goroutines, s.Burst = time.Minute, 8, minute/4
-			add(fmt.Sprintf("N5 %v a minute, %s", minute, c.name), Kind{Name: c.name, New: c.make, Ideal: evenIdeal}, s, Known, Unknown)
+			add(fmt.Sprintf("N5 %v a minute, %s", minute, c.name), Kind{Name: c.name, New: c.make, Ideal: evenIdeal}, s, Known, Unknown, Untold)
 		}
 	}
 	cdn := lasting(10, 150)
