@@ -81,9 +81,9 @@ func TestTheUsersCodeAsksTheQueue(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var q *fair.Queue
 					var calls atomic.Int64
-					begun := false
+					var begun atomic.Bool
 					limit, opts := by(func() {
-						if !begun {
+						if !begun.Load() {
 							return
 						}
 						if panics && calls.Add(1)%17 == 5 {
@@ -92,7 +92,7 @@ func TestTheUsersCodeAsksTheQueue(t *testing.T) {
 						_ = q.Snapshot()
 					})
 					q = reserve.Must(fair.New(limit, oneClass, opts...))
-					begun = true
+					begun.Store(true)
 					var all sync.WaitGroup
 					for i := range 30 {
 						all.Go(func() {
@@ -118,7 +118,7 @@ func TestTheUsersCodeAsksTheQueue(t *testing.T) {
 						time.Sleep(50 * time.Millisecond)
 					}
 					all.Wait()
-					begun = false
+					begun.Store(false)
 					time.Sleep(time.Hour)
 					require.Zero(t, q.Snapshot().Classes[0].Waiting)
 					_, err := q.Acquire(context.Background(), 1)
