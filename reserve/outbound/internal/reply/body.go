@@ -68,6 +68,7 @@ func (s *Sign) on(b *body) bool {
 	case s.Path != "" && (r == nil || !strings.HasSuffix(r.URL.Path, s.Path)):
 	case s.Header != "" && (len(h[s.Header]) == 0 || !strings.Contains(h[s.Header][0], s.Value)):
 	case s.untold && (get(h, "Retry-After") != "" || get(h, "Anthropic-Ratelimit-Unified-Reset") != ""):
+	case s.small && strings.Contains(strings.ToLower(get(h, "Grpc-Message")), "larger than"):
 	case s.Body != "":
 		return bytes.Contains(b.text(), []byte(s.Body))
 	default:

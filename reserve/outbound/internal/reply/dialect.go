@@ -34,6 +34,7 @@ type Sign struct {
 
 	asks   bool // the dialect's Body must say so, too
 	untold bool // and the response says no time
+	small  bool // and the header Grpc-Message does not say that a message is too large
 }
 
 // A Left is outbound's.

@@ -72,7 +72,7 @@ var Dialects = expanded([]Dialect{
 	{Name: "Shopify REST", Refill: 2, Read: shopify},
 	{Name: "Binance", Signs: []Sign{{Status: 418, Header: "Retry-After"}}},
 	{Name: "Facebook, Instagram", Signs: facebook()},
-	{Name: "gRPC, gRPC-Web", Signs: []Sign{{Status: 200, Header: "Grpc-Status", Value: "8"}}}, // RESOURCE_EXHAUSTED
+	{Name: "gRPC, gRPC-Web", Signs: []Sign{{Status: 200, Header: "Grpc-Status", Value: "8", small: true}}}, // RESOURCE_EXHAUSTED
 	{Name: "Etherscan", Signs: []Sign{{Status: 200, Host: "etherscan.io", Body: "rate limit reached"}}},
 	{Name: "Alpha Vantage", Signs: []Sign{{Status: 200, Host: "alphavantage.co", Body: "call frequency"}}},
 	{Name: "Bybit", Signs: []Sign{{Status: 200, Host: "bybit.com", Body: `"retCode":10006`}}},

@@ -61,6 +61,8 @@ func TestRefusalsOfOthers(t *testing.T) {
 		{"202 is an answer", any, 202, "Retry-After: 5", "{}", Reply{After: 5 * s}},
 		{"gRPC, the status in the header", any, 200, "Content-Type: application/grpc\nGrpc-Status: 8", "", refused(0)},
 		{"gRPC, with a pushback", any, 200, "Content-Type: application/grpc-web+proto\nGrpc-Status: 8\nGrpc-Retry-Pushback-Ms: 700", "", refused(700 * time.Millisecond)},
+		{"gRPC, too large", any, 200, "Content-Type: application/grpc\nGrpc-Status: 8\n" +
+			"Grpc-Message: grpc: received message larger than max (5242880 vs. 4194304)", "", Reply{}},
 		{"gRPC, another status", any, 200, "Content-Type: application/grpc\nGrpc-Status: 13", "", Reply{}},
 		{"Twirp", any, 429, "", `{"code":"resource_exhausted","msg":"x","meta":{"retry_after":"9"}}`, refused(9 * s)},
 		{"a number for a code", graphQL, 200, "", `{"errors":[{"message":"Too many","extensions":{"code":429}}]}`, refused(0)},
