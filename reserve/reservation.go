@@ -69,5 +69,28 @@ func NewReservation(p Promise) Reservation {
 	if isnil.Value(p) {
 		panic(valueError("NewReservation's promise", nil, "a promise"))
 	}
+	if u, ok := p.(embeds); ok {
+		if _, own := p.(interface{ Begin() }); !own {
+			p = wrapper{p, u}
+		}
+	}
 	return Reservation(engine.NewReservation(p))
 }
+
+// embeds is what a promise has that embeds a Reservation and so stands in front of it.
+type embeds interface {
+	begin()
+	end()
+}
+
+func (r *Reservation) begin() { r.engine().Begin() }
+func (r *Reservation) end()   { r.engine().End() }
+
+// A wrapper tells the Reservation that its promise embeds when the permits are used.
+type wrapper struct {
+	Promise
+	of embeds
+}
+
+func (w wrapper) Begin() { w.of.begin() }
+func (w wrapper) End()   { w.of.end() }

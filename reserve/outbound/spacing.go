@@ -1,6 +1,9 @@
 package outbound
 
-import "github.com/nextfree/pace/reserve"
+import (
+	lim "github.com/nextfree/pace/internal/limit"
+	"github.com/nextfree/pace/reserve"
+)
 
 // spaced yields the charges whose calls a second limiter spaces, each with the place of that in asks.
 func (w *way) spaced(yield func(at int, a *charge) bool) {
@@ -33,6 +36,9 @@ func together(limit, even *reserve.Reservation) *reserve.Reservation {
 	r := reserve.NewReservation(spacedPromise{limit, even})
 	return &r
 }
+
+func (p spacedPromise) Begin() { lim.Begin(p.Reservation) }
+func (p spacedPromise) End()   { lim.End(p.Reservation) }
 
 func (p spacedPromise) Cancel() { p.Settle(0) }
 

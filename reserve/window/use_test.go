@@ -220,3 +220,19 @@ func TestUseThatEndsTooLate(t *testing.T) {
 		require.Equal(t, 600*time.Millisecond, time.Duration(waited.Load()))
 	})
 }
+
+// A user's promise that embeds a reservation passes the use on to it.
+func TestUseOfAnEmbeddedReservation(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	l := reserve.Must(window.New(1, time.Second, reserve.WithClock(clock)))
+	inner, err := l.Reserve(ctx, 1)
+	require.NoError(t, err)
+	r := reserve.NewReservation(struct {
+		*reserve.Reservation
+		note string
+	}{&inner, "mine"})
+	limit.Begin(&r)
+	clock.Advance(700 * time.Millisecond)
+	limit.End(&r)
+	require.Equal(t, time.Second, reserve.Must(l.Peek(1)))
+}
