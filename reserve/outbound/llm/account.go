@@ -11,14 +11,15 @@ import (
 type account struct {
 	of     *Transport
 	key    any                       // its Key, by which outbound remembers it: the account itself may be forgotten
-	queued int                       // calls that have no response yet; guarded by the table's lock
 	users  map[kind]reserve.Reserver // of [WithLimiters]
 	limits [kinds]limit
 	flight flight
+	queued int32       // calls that have no response yet; guarded by the table's lock
 	spaced atomic.Bool // calls go in the distances that its shares allow
 
 	mu      sync.Mutex
-	classes []*class // maxClasses at most
+	classes []*class    // maxClasses at most
+	spans   [kinds]span // of the limits that are told
 }
 
 // newAccount unlocks the table.

@@ -18,7 +18,6 @@ type limit struct {
 	// Guarded by the account's lock.
 	given, told int32  // 0: not
 	low         int32  // a far lower limit that the latest response told; 0: it told none
-	span        span   // of a day's, that is told
 	share       *share // nil: all of it is ours
 }
 
@@ -102,7 +101,7 @@ func (a *account) stopped() bool {
 // resize lets waiting calls go earlier if the limit grows. If it shrinks, a call that has a time keeps it.
 func (a *account) resize(k kind, n int32) {
 	m := &a.limits[k]
-	span := m.span
+	span := a.spans[k]
 	if m.given > 0 {
 		span = unknown
 	}
@@ -127,36 +126,18 @@ func (a *account) resize(k kind, n int32) {
 // heeded is the time in which package outbound reads a refusal, and stops the key.
 const heeded = 500 * time.Millisecond
 
-// kindOf returns which limit a header tells. What was taken for a limit a minute may turn out to be a day's, and back.
-func (a *account) kindOf(h *header, f span, n int32) kind {
+// kindOf returns which limit a header tells: one of requests may be a day's.
+func (a *account) kindOf(h *header, s span, n int32) kind {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	of := &a.limits[dayRequests]
-	switch {
-	case h.kind.isDay():
-		of = &a.limits[h.kind]
-	case h.kind != requests || f == unknown && of.told != n:
-		return h.kind
-	case f == minutely:
-		a.isNone(dayRequests, n)
-		return requests
+	is := h.kind
+	if is == requests && (s > minutely || s == unknown && a.limits[dayRequests].told == n) {
+		is = dayRequests
 	}
-	if f != unknown {
-		of.span = f
+	if s > minutely {
+		a.spans[is] = s
 	}
-	if h.kind == requests {
-		a.isNone(requests, n)
-		return dayRequests
-	}
-	return h.kind
-}
-
-// isNone forgets a limit that was another.
-func (a *account) isNone(k kind, n int32) {
-	if m := &a.limits[k]; m.told == n {
-		m.told = 0
-		a.hold(k)
-	}
+	return is
 }
 
 // correct charges a day's limit what others have used of it.
@@ -169,11 +150,9 @@ func (a *account) correct(k kind, left int32, reset time.Duration, c *call) {
 		return
 	}
 	l := (*engine.Limiter)(m.own.Load())
-	if m.span == dayPeriod && m.given == 0 {
+	if a.spans[k] == dayPeriod && m.given == 0 {
 		l.Said(float64(left), a.of.clock.Now().Add(reset))
-		return
-	}
-	if more := int(n-left) - max(m.used(a.of), c.before[k]); more > 0 {
+	} else if more := int(n-left) - max(m.used(a.of), c.before[k]); more > 0 {
 		l.Charge(more)
 	}
 }

@@ -90,16 +90,15 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	}
 	s, used := m.share, m.used(a.of)
 	s.mean += (float64(cost) - s.mean) / 16
-	theirs := n - left - int32(max(used, c.before[k]))
-	others := theirs > n/noise
-	scarce := float64(left) < 2*spare*float64(n) || s.crowded &&
-		(float64(used) > s.ours/2 || s.ours < float64(size) && float64(theirs)+s.ours > (1-2*spare)*float64(n))
+	others := n - left - int32(max(used, c.before[k]))
 	switch {
 	case refused && int(left) < cost:
 		s.refuse(now, c.sent, float64(used), float64(cost))
-	case refused || others && scarce:
-		if !s.crowded && !refused {
-			s.ours = min(s.ours, float64(n-theirs))
+	case refused:
+		s.crowded, s.seen = true, now
+	case others > n/noise && s.isScarce(float64(n), float64(left), float64(used), float64(others), float64(size)):
+		if !s.crowded {
+			s.ours = min(s.ours, float64(n-others))
 		}
 		s.crowded, s.seen = true, now
 	case c.sent.Sub(s.seen) > alone:
@@ -111,6 +110,11 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	}
 	s.ours = min(max(s.ours, s.mean*float64(time.Minute/asks)), float64(size))
 	a.space(now)
+}
+
+// isScarce reports whether little of a limit of n is left, or would be if all of our share were used.
+func (s *share) isScarce(n, left, used, others, size float64) bool {
+	return left < 2*spare*n || s.crowded && (used > s.ours/2 || s.ours < size && others+s.ours > (1-2*spare)*n)
 }
 
 // refuse leaves the others what they have. The next call waits for its distance, and twice as long after each
