@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,48 +32,96 @@ func (e *ExpiredError) Unwrap() error { return e.Err }
 
 // A signature says until when a server takes it.
 type signature struct {
-	header, query string // that has its time
-	life          string // the parameter with its seconds; "": 5 min
+	at    string // the header or the parameter of the address that has its time
+	life  string // that has its life in units; "": none
+	unit  time.Duration
+	lasts time.Duration // if life does not say; 0, and no life: at is its end
 }
 
-// signatures of AWS (SigV4; presigned) and Google Cloud Storage.
-var signatures = []signature{
-	{header: "X-Amz-Date"},
-	{query: "X-Amz-Date", life: "X-Amz-Expires"},
-	{query: "X-Goog-Date", life: "X-Goog-Expires"},
+// headerSignatures are of AWS (SigV4), Azure, Alibaba, Huawei and Tencent Cloud, OKX, Coinbase, KuCoin and Bybit.
+var headerSignatures = []signature{
+	{at: "X-Amz-Date", lasts: 5 * time.Minute}, {at: "X-Ms-Date", lasts: 15 * time.Minute},
+	{at: "X-Acs-Date", lasts: 15 * time.Minute}, {at: "X-Sdk-Date", lasts: 15 * time.Minute},
+	{at: "X-Tc-Timestamp", lasts: 5 * time.Minute}, {at: "Ok-Access-Timestamp", lasts: 30 * time.Second},
+	{at: "Cb-Access-Timestamp", lasts: 30 * time.Second}, {at: "Kc-Api-Timestamp", lasts: 5 * time.Second},
+	{at: "X-Bapi-Timestamp", life: "X-Bapi-Recv-Window", unit: time.Millisecond, lasts: 5 * time.Second},
+}
+
+// querySignatures are of addresses that AWS, Google Cloud Storage, Azure and CloudFront have signed, and Binance's.
+var querySignatures = []signature{
+	{at: "X-Amz-Date", life: "X-Amz-Expires", unit: time.Second},
+	{at: "X-Goog-Date", life: "X-Goog-Expires", unit: time.Second},
+	{at: "timestamp", life: "recvWindow", unit: time.Millisecond},
+	{at: "se"}, {at: "Expires"},
 }
 
 const (
 	signatureTime = "20060102T150405Z"
-	signatureLife = 5 * time.Minute
 	// inTime is the part of a signature's life in which a call must be sent, to arrive within it.
 	inTime = 0.98
 )
 
-// expiry returns when the signature of a request that comes now ends; zero: it has none. A signature of the future, or
-// one that has ended, is by another clock than ours: it counts from now.
+// expiry returns when the signature of a request that comes now ends; zero: it has none.
 func expiry(r *http.Request, now time.Time) time.Time {
-	signed := strings.Contains(r.URL.RawQuery, "-Date=")
-	if !signed && len(r.Header["X-Amz-Date"]) == 0 { // fast path
+	for name, v := range r.Header {
+		if !strings.HasSuffix(name, "-Date") && !strings.HasSuffix(name, "-Timestamp") { // fast path
+			continue
+		}
+		for i := range headerSignatures {
+			if s := &headerSignatures[i]; s.at == name && len(v) > 0 {
+				return s.ends(v[0], r.Header.Get(s.life), now)
+			}
+		}
+	}
+	if !strings.Contains(r.URL.RawQuery, "ignature=") && !strings.Contains(r.URL.RawQuery, "sig=") {
 		return time.Time{}
 	}
 	query := r.URL.Query()
-	for _, s := range signatures {
-		at, err := time.Parse(signatureTime, cmp.Or(r.Header.Get(s.header), query.Get(s.query)))
-		if err != nil {
-			continue
+	for i := range querySignatures {
+		s := &querySignatures[i]
+		if at := query.Get(s.at); at != "" {
+			return s.ends(at, query.Get(s.life), now)
 		}
-		life := signatureLife
-		if s.life != "" {
-			seconds, _ := strconv.ParseInt(query.Get(s.life), 10, 32)
-			life = time.Duration(seconds) * time.Second
-		}
-		if age := now.Sub(at); age < 0 || age >= life {
-			at = now
-		}
-		return at.Add(time.Duration(inTime * float64(life)))
 	}
 	return time.Time{}
+}
+
+// ends returns when a signature ends. One of the future, or one that has ended, is by another clock than ours: it counts
+// from now.
+func (s *signature) ends(at, life string, now time.Time) time.Time {
+	t, ok := signedAt(at)
+	if !ok {
+		return time.Time{}
+	}
+	lasts := s.lasts
+	if n, err := strconv.ParseInt(life, 10, 32); err == nil {
+		lasts = time.Duration(n) * s.unit
+	} else if lasts == 0 {
+		if s.life != "" || t.Before(now) {
+			return time.Time{}
+		}
+		t, lasts = now, t.Sub(now)
+	}
+	if age := now.Sub(t); age < 0 || age >= lasts {
+		t = now
+	}
+	return t.Add(time.Duration(inTime * float64(lasts)))
+}
+
+// signedAt reads a point in time, as text or in seconds or milliseconds since 1970.
+func signedAt(v string) (time.Time, bool) {
+	if n, err := strconv.ParseFloat(v, 64); err == nil && n > 1e9 && n < 1e13 {
+		if n < 1e12 {
+			n *= 1000
+		}
+		return time.UnixMilli(int64(n)).UTC(), true
+	}
+	for _, form := range []string{signatureTime, time.RFC3339, http.TimeFormat} {
+		if t, err := time.Parse(form, v); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // waiting returns the context of a call's waits, which ends with its signature.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,19 +27,36 @@ func TestExpiry(t *testing.T) {
 		want              time.Duration // from now; 0: it has none
 	}{
 		{"no signature", "http://a/", "", 0},
-		{"AWS", "http://a/", stamp(0), 294 * time.Second},
-		{"AWS, a minute ago", "http://a/", stamp(time.Minute), 234 * time.Second},
-		{"AWS, by a clock that is behind", "http://a/", stamp(time.Hour), 294 * time.Second},
-		{"AWS, by a clock that is ahead", "http://a/", stamp(-time.Hour), 294 * time.Second},
-		{"AWS, malformed", "http://a/", "yesterday", 0},
+		{"AWS", "http://a/", "X-Amz-Date: " + stamp(0), 294 * time.Second},
+		{"AWS, a minute ago", "http://a/", "X-Amz-Date: " + stamp(time.Minute), 234 * time.Second},
+		{"AWS, by a clock that is behind", "http://a/", "X-Amz-Date: " + stamp(time.Hour), 294 * time.Second},
+		{"AWS, by a clock that is ahead", "http://a/", "X-Amz-Date: " + stamp(-time.Hour), 294 * time.Second},
+		{"AWS, malformed", "http://a/", "X-Amz-Date: yesterday", 0},
 		{"presigned", fmt.Sprintf(presigned, stamp(0), "60"), "", 58800 * time.Millisecond},
 		{"presigned, long ago", fmt.Sprintf(presigned, stamp(time.Hour), "7200"), "", 3456 * time.Second},
-		{"Google", fmt.Sprintf("http://gs/x?X-Goog-Date=%s&X-Goog-Expires=100", stamp(0)), "", 98 * time.Second},
+		{"Google", fmt.Sprintf("http://gs/x?X-Goog-Date=%s&X-Goog-Expires=100&X-Goog-Signature=0", stamp(0)), "", 98 * time.Second},
 		{"another's", "http://a/x?Start-Date=20261121T120000Z", "", 0},
+		{"another's that is signed", "http://a/x?Start-Date=20261121T120000Z&signature=0", "", 0},
+		{"Azure's address", "http://a/x?sv=2024&se=2026-11-21T12:01:40Z&sig=0", "", 98 * time.Second},
+		{"Azure's address, long ago", "http://a/x?sv=2024&se=2026-11-20T12:01:40Z&sig=0", "", 0},
+		{"CloudFront", "http://a/x?Expires=1795262500&Signature=0&Key-Pair-Id=1", "", 98 * time.Second},
+		{"a parameter without a signature", "http://a/x?Expires=1795262500", "", 0},
+		{"Binance", "http://a/x?timestamp=1795262400000&recvWindow=5000&signature=0", "", 4900 * time.Millisecond},
+		{"a time that says nothing of an end", "http://a/x?timestamp=1795262500000&signature=0", "", 0},
+		{"presigned, without a life", "http://s3/x?X-Amz-Date=20261121T120000Z&X-Amz-Signature=0", "", 0},
+		{"Binance, a second ago", "http://a/x?timestamp=1795262399000&recvWindow=10000&signature=0", "", 8800 * time.Millisecond},
+		{"Azure", "http://a/", "X-Ms-Date: Sat, 21 Nov 2026 12:00:00 GMT", 882 * time.Second},
+		{"Alibaba Cloud", "http://a/", "X-Acs-Date: 2026-11-21T12:00:00Z", 882 * time.Second},
+		{"Huawei Cloud", "http://a/", "X-Sdk-Date: 20261121T120000Z", 882 * time.Second},
+		{"Tencent Cloud", "http://a/", "X-TC-Timestamp: 1795262400", 294 * time.Second},
+		{"OKX", "http://a/", "OK-ACCESS-TIMESTAMP: 2026-11-21T12:00:00.000Z", 29400 * time.Millisecond},
+		{"Coinbase", "http://a/", "CB-ACCESS-TIMESTAMP: 1795262400.5", 29400 * time.Millisecond},
+		{"KuCoin", "http://a/", "KC-API-TIMESTAMP: 1795262400000", 4900 * time.Millisecond},
+		{"Bybit", "http://a/", "X-BAPI-TIMESTAMP: 1795262400000", 4900 * time.Millisecond},
 	} {
 		r := httptest.NewRequest(http.MethodGet, c.url, nil)
-		if c.header != "" {
-			r.Header.Set("X-Amz-Date", c.header)
+		if name, value, ok := strings.Cut(c.header, ": "); ok {
+			r.Header.Set(name, value)
 		}
 		want := received.Add(c.want)
 		if c.want == 0 {

@@ -192,8 +192,8 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 func Adaptive() Option { return set(func(s *settings) { s.adaptive = true }) }
 
 // WithExpiry sets the function that says until when a request must be sent; zero: whenever. A request that can't be sent
-// in time gets an *[ExpiredError] at once. Default: AWS's X-Amz-Date and 5 minutes, and presigned addresses of AWS and
-// Google Cloud Storage. A signature that has ended when the request comes counts from then: it is by another clock.
+// in time gets an *[ExpiredError] at once. Default: AWS's X-Amz-Date and 5 minutes, the same headers of Azure, Alibaba,
+// Huawei and Tencent Cloud (5 or 15 minutes) and of exchanges (5 s or 30 s), and signed addresses. A signature that has ended when the request comes counts from then: it is by another clock.
 //
 // Better sign below this transport, in its base: then each attempt has a fresh signature.
 func WithExpiry(f func(r *http.Request) time.Time) Option {

@@ -87,6 +87,7 @@ func TestCompressed(t *testing.T) {
 		want                 time.Duration
 	}{
 		{"gzip", "gzip", packed(gz, body), 20250 * time.Millisecond},
+		{"in capitals", "GZIP", packed(gz, body), 20250 * time.Millisecond},
 		{"its old name", "x-gzip", packed(gz, body), 20250 * time.Millisecond},
 		{"deflate", "deflate", packed(zl, body), 20250 * time.Millisecond},
 		{"deflate, by mistake without zlib's header", "deflate", packed(raw, body), 20250 * time.Millisecond},

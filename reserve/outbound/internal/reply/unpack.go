@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"io"
+	"strings"
 )
 
 // unpacked returns the begin of what was packed, of which only the begin may be there. It returns other encodings than
@@ -13,7 +14,7 @@ import (
 func unpacked(begin []byte, encoding string) []byte {
 	var r io.Reader
 	var err error
-	switch encoding {
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
 	case "gzip", "x-gzip":
 		r, err = gzip.NewReader(bytes.NewReader(begin))
 	case "deflate": // zlib's format (RFC 9110, 8.4.1.2), or by mistake without its header
