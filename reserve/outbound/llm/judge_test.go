@@ -127,7 +127,7 @@ func filesOf(nth int) crowd {
 
 // unknownFiles are of a type whose tokens nobody can estimate.
 func unknownFiles() crowd {
-	file := base64.StdEncoding.EncodeToString(append([]byte("PK\x03\x04"), make([]byte, 1<<20)...))
+	file := base64.StdEncoding.EncodeToString(append([]byte("PK\x03\x04"), make([]byte, 1<<12)...))
 	return crowd{n: 200, every: 100 * time.Millisecond, size: same(sizes{in: 30_000, most: 1}), ask: func(int, sizes) string {
 		return `{"model":"m","max_tokens":1,"messages":[{"content":[{"type":"document","source":{"type":"base64","data":"` + file + `"}}]}]}`
 	}}
