@@ -109,7 +109,7 @@ func (j *journal) tail() engine.Ledger {
 	switch {
 	case !j.gaps || j.terms.other != nil:
 	case !j.terms.curve.Free():
-		l.(*smooth.Ledger).Drain(j.from)
+		j.drain(l, j.from)
 	default:
 		left := l.Level(j.from)
 		if !j.terms.upfront {
@@ -167,3 +167,11 @@ func (j *journal) rulesAfter(n int) *rules {
 }
 
 func wall(t int64) time.Time { return time.Unix(0, t) }
+
+// drain takes what a warming-up limiter has stored while requests before could have gone, and went at their promised
+// times.
+func (j *journal) drain(l engine.Ledger, at int64) {
+	if s, ok := l.(*smooth.Ledger); ok && !j.terms.curve.Free() {
+		s.Drain(at)
+	}
+}

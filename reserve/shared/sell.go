@@ -33,8 +33,9 @@ func (j *journal) hasten(i int) error {
 		return err
 	}
 	from, r := j.now, &j.records[i]
-	if i > 0 {
-		from = max(from, j.records[i-1].at)
+	if i > 0 && j.records[i-1].at > from {
+		from = j.records[i-1].at
+		j.drain(l, from)
 	}
 	if at := max(from, ready(l, from, int(r.amount))); at < r.at {
 		r.at, r.since = at, min(r.since, at-from)
