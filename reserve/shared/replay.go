@@ -106,18 +106,8 @@ func (j *journal) tail() engine.Ledger {
 	if err != nil {
 		panic(err) // it has been restored before
 	}
-	switch {
-	case !j.gaps || j.terms.other != nil:
-	case !j.terms.curve.Free():
-		j.drain(l, j.from)
-	default:
-		left := l.Level(j.from)
-		if !j.terms.upfront {
-			left += float64(j.newestGrant().amount)
-		}
-		if left >= 1 {
-			l.Charge(j.from, int(left))
-		}
+	if j.gaps {
+		j.empty(l, j.from, j.newestGrant().amount)
 	}
 	j.behind = l
 	return l
@@ -168,10 +158,20 @@ func (j *journal) rulesAfter(n int) *rules {
 
 func wall(t int64) time.Time { return time.Unix(0, t) }
 
-// drain takes what a warming-up limiter has stored while requests before could have gone, and went at their promised
-// times.
-func (j *journal) drain(l engine.Ledger, at int64) {
-	if s, ok := l.(*smooth.Ledger); ok && !j.terms.curve.Free() {
-		s.Drain(at)
+// empty takes what has been stored while requests that wait could have gone, and went at their promised times, the newest
+// of so many permits.
+func (j *journal) empty(l engine.Ledger, at, newest int64) {
+	switch {
+	case j.terms.other != nil:
+	case !j.terms.curve.Free():
+		l.(*smooth.Ledger).Drain(at)
+	default:
+		left := l.Level(at)
+		if !j.terms.upfront {
+			left += float64(newest)
+		}
+		if left >= 1 {
+			l.Charge(at, int(left))
+		}
 	}
 }

@@ -35,7 +35,7 @@ func (j *journal) hasten(i int) error {
 	from, r := j.now, &j.records[i]
 	if i > 0 && j.records[i-1].at > from {
 		from = j.records[i-1].at
-		j.drain(l, from)
+		j.empty(l, from, j.records[i-1].amount)
 	}
 	if at := max(from, ready(l, from, int(r.amount))); at < r.at {
 		r.at, r.since = at, min(r.since, at-from)
