@@ -29,6 +29,7 @@ type Limit struct {
 	// say is left counts permits only under the limit's Name, and otherwise requests: see [Dialect].
 	Cost func(*http.Request) int
 	// Recost, if not nil, returns the cost again when the request is first in its line, for an estimate that improves.
+	// Without a rate, such a limit is not Adaptive by itself.
 	Recost func(*http.Request) int
 	// Exact: the limiter counts as the server does. Only refusals with a time stop it, not headers that tell that
 	// nothing is left.
