@@ -224,7 +224,7 @@ func (q *Queue) next(t *task) {
 func (q *Queue) advance(now int64, p *Place, t *task) bool {
 	h := p.hold
 	if h == nil {
-		if q.distant && now < q.askFrom() || p.early && q.leaving > 0 {
+		if q.asksLater(now, p) {
 			return false
 		}
 		q.binds(now, p, t)
@@ -259,6 +259,10 @@ func (q *Queue) advance(now int64, p *Place, t *task) bool {
 		q.binds(now, p, t)
 	}
 	return true
+}
+
+func (q *Queue) asksLater(now int64, p *Place) bool {
+	return q.distant && now < q.askFrom() || p.early && q.leaving > 0
 }
 
 // wakes reports whether the place's caller wakes at this moment, and looks. Another queue's promise is 1 ns later until
