@@ -84,8 +84,6 @@ func (c *controller) cost() (mean float64) {
 	return c.rate.Cost()
 }
 
-func (c *controller) unknown() bool { return c.is((*adapt.Rate).Unknown) }
-
 // lost counts a call without an answer.
 func (c *controller) lost() {
 	c.mu.Lock()
