@@ -79,6 +79,9 @@ func newUncertain(begin time.Time, s Setting) Judge {
 // Programs that share a limit, with nothing but its refusals to tell them of each other, use all of it, are refused little and
 // share it evenly: medians of three seeds in the long run. CROWD, a regular expression, picks others and prints their figures.
 func TestCrowd(t *testing.T) {
+	if raced {
+		t.Skip("without the race detector: see raced")
+	}
 	only := regexp.MustCompile(pickCrowd())
 	for _, k := range []struct {
 		Kind

@@ -57,6 +57,9 @@ func TestWorkedExample(t *testing.T) {
 // How often a rate that was found is refused, how long it stands still, and what remains of it where the server refuses
 // some requests at any rate.
 func TestSteadyState(t *testing.T) {
+	if raced {
+		t.Skip("without the race detector: see raced")
+	}
 	for rate, most := range map[float64]float64{1: .03, 3: .015, 50: .002} {
 		synctest.Test(t, func(t *testing.T) {
 			length := time.Duration(min(3600, 60000/rate)) * time.Second
