@@ -34,6 +34,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func pace(t *testing.T, w way, q server.Quota, l llm.Limits, test func(t *testing.T, b *bench), opts ...llm.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
+		q.Bucket = q.Bucket || strings.Contains(w.name, "anthropic") // its API has buckets, and its preset says so
 		b := &bench{server: server.New(w.api, q)}
 		base, stop := serve(b.server, w.http2)
 		defer stop()
