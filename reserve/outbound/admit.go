@@ -65,8 +65,10 @@ func (c *call) wait() error {
 	if err := c.backOff(ctx); err != nil {
 		return err
 	}
+	var old *queue.Place // granted, before the limits changed
+	defer func() { giveUp(&old) }()
 	for maxWait, begin := c.t.maxWait, c.t.now(); ; {
-		err := c.acquire(ctx, maxWait)
+		err := c.acquire(ctx, maxWait, &old)
 		if err == nil {
 			c.phase = granted // before a hook, which may panic
 		}
@@ -82,7 +84,9 @@ func (c *call) wait() error {
 	}
 }
 
-func (c *call) acquire(ctx context.Context, maxWait time.Duration) error {
+// acquire waits for the call's permits. If its limits change meanwhile, it returns errChanged, and the place that was
+// granted in old: that is given up when the next has entered, so that no call behind goes first.
+func (c *call) acquire(ctx context.Context, maxWait time.Duration, old **queue.Place) error {
 	for _, w := range c.served {
 		if w.respaced() { // since the call's last attempt
 			return errChanged
@@ -92,18 +96,32 @@ func (c *call) acquire(ctx context.Context, maxWait time.Duration) error {
 		return err
 	}
 	defer c.t.lines.leave(c.line)
-	if err := c.line.Enter(ctx, c.place, maxWait); err != nil {
+	err := c.line.Enter(ctx, c.place, maxWait)
+	if had := giveUp(old); had && errors.As(err, new(*reserve.WaitError)) {
+		return errChanged // its permits may be what was missing
+	}
+	if err != nil {
 		return err
 	}
-	if err := c.place.Wait(ctx); err != nil {
+	if err = c.place.Wait(ctx); err != nil {
 		return err
 	}
 	w := &c.ways[c.place.Option()]
 	if c.place.Renew != nil && c.changed(w) || w.respaced() { // after the last Renew, before the grant
-		c.place.Cancel()
+		*old = c.place
 		return errChanged
 	}
 	return nil
+}
+
+// giveUp cancels a place, if there is any.
+func giveUp(p **queue.Place) bool {
+	if *p == nil {
+		return false
+	}
+	(*p).Cancel()
+	*p = nil
+	return true
 }
 
 // take hands out the reservations of the call's place, in the order of asks.
