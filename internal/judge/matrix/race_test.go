@@ -2,6 +2,6 @@
 
 package matrix
 
-// raced: the race detector sees the code of TestMatrix, TestSituations, TestTold and TestNamedAlone. Others run the same
-// code for minutes with it.
+// raced: the race detector makes a simulation five times as slow. Of those that differ only in their numbers it sees the
+// short ones.
 const raced = true
