@@ -110,7 +110,7 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	o := orders.Get().(*order)
-	o.terms = l.terms.Load()
+	o.terms, o.now = l.terms.Load(), l.now
 	by := saturate.Add(l.now(), int64(timeout))
 	for {
 		sent := l.now()
@@ -126,7 +126,7 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request) error {
 			return failure(l.key, err, timeout)
 		}
 		l.stock.took(back - sent)
-		decided := n.clock.decided(o.decided, sent, back)
+		decided := n.clock.decided(o.decided, sent, o.back)
 		if o.late { // or the keeper's clock was set forward: now it is known
 			if back < by {
 				continue

@@ -119,7 +119,7 @@ func (s Sale) Promise() reserve.Promise { return s.promise }
 // whether it did not.
 func (l *Limiter) SellUntil(permits int, at int64) (late bool, err error) {
 	n := l.node()
-	o := &order{terms: l.terms.Load()}
+	o := &order{terms: l.terms.Load(), now: l.now}
 	o.clear(n.clock.at(at))
 	o.write([]*request{buys(permits, never, never)}, 0, &n.clock)
 	err = n.keeper.decide(context.Background(), l.key, o)

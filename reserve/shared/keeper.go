@@ -26,8 +26,10 @@ type order struct {
 	uses     []useAged
 	asked    []wanted
 
-	decided int64 // when
-	late    bool  // it was after notAfter: there is no more to the answer
+	decided int64        // when, on the keeper's clock
+	back    int64        // when it was known here, on the limiter's
+	now     func() int64 // the limiter's clock
+	late    bool         // it was after notAfter: there is no more to the answer
 	after   outlook
 	answers []answer // to what was asked
 	buffer  []byte   // the keeper's

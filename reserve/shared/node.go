@@ -32,7 +32,9 @@ func (n *node) decide(ctx context.Context, key string, o *order, timeout time.Du
 	}
 	_, over, err = within.Do(ctx, &n.calls, func() (struct{}, error) {
 		defer cancel()
-		return struct{}{}, n.keeper.decide(longer, key, o)
+		err := n.keeper.decide(longer, key, o)
+		o.back = o.now() // before the caller runs, which may take a while
+		return struct{}{}, err
 	})
 	switch {
 	case errors.Is(err, within.ErrHang):

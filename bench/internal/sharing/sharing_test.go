@@ -25,7 +25,7 @@ func TestShare(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, calls)
 	j := judge(e, calls)
-	require.LessOrEqual(t, j.over, 2*slack) // real time, beside other tests
+	require.LessOrEqual(t, j.over, slack)
 	require.Len(t, j.rows, 4)
 	var b bytes.Buffer
 	require.NoError(t, draw(&b, e, begin, calls))
