@@ -86,8 +86,8 @@ func WithStored(permits float64) Option {
 // PayUpfront makes a request wait for its own permits, as in a classic token bucket (pace.NewTokenBucket). By default
 // the next request waits for them. At 1/s with nothing stored, Reserve(8) is ready after 8 s instead of now.
 //
-// A capacity that is a time, pace.WithBurst's or a warm-up's, then holds at least one permit: at 20 a minute a permit can
-// be taken without a wait after 3 s, and of a cold limiter that warms up after an idle time.
+// A capacity that is a time, pace.WithBurst's or a warm-up's, then holds at least one permit: at 20 a minute a permit
+// can be taken without a wait after 3 s, and of a cold limiter that warms up after an idle time.
 func PayUpfront() Option {
 	return Option(option.New("PayUpfront", func(s *option.Paying) error {
 		s.Upfront = true

@@ -12,8 +12,8 @@ import (
 // Cancel, so that other callers get them.
 //
 // The time becomes earlier when a request in front gives up or settles for less, and later only by a pause, a lower
-// [Limiter.Retime], or the use of a window's permits that takes long. At and Delay return the present time, and Wait ends
-// at it.
+// [Limiter.Retime], or the use of a window's permits that takes long. At and Delay return the present time, and Wait
+// ends at it.
 //
 // A Reservation is returned by value and costs no allocation. It must not be copied further (go vet reports it): a
 // second Cancel must find the first. A function that returns one has a named result and a bare return. The zero value,

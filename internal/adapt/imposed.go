@@ -3,8 +3,8 @@ package adapt
 import "time"
 
 // imposed finds a large share of 503s without a time that comes at any rate: backends are dead. If calls have become
-// rarer by a third from one stretch to the next, and as large a share is refused, it is not the rate's doing. Copies cut
-// together, so for them cutting helps. No call is sent to find out.
+// rarer by a third from one stretch to the next, and as large a share is refused, it is not the rate's doing. Copies
+// cut together, so for them cutting helps. No call is sent to find out.
 //
 // Copies may believe in each other's refusals all the same. So who believes calls half as often for two seconds of each
 // minute, as all others do who believe. If the share halves then, copies were the cause.

@@ -209,8 +209,8 @@ func (l *Limiter) tooLarge(n int) error {
 	return nil
 }
 
-// Refuse is Refusal. But where nobody waits, a request for more than is ever there at once is too large: no time that it
-// is told would come. (A bucket of no permits tells its waits all the same.)
+// Refuse is Refusal. But where nobody waits, a request for more than is ever there at once is too large: no time that
+// it is told would come. (A bucket of no permits tells its waits all the same.)
 func (p *Policy) Refuse(of Ledger, n int, now, ready int64, maxWait time.Duration, deadline int64) error {
 	limit, _ := p.latest(now, maxWait)
 	if s, ok := of.(*smooth.Ledger); ok && limit == 0 && ready > now {

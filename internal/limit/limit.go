@@ -50,7 +50,7 @@ type Limit interface {
 	Traits() Traits
 }
 
-// Traits are what a limit is like, for ever.
+// Traits are what a limit is like. They never change.
 type Traits struct {
 	Blocks   bool // to ask it may take a while, or calls a function of the user's
 	Distant  bool // it is shared between processes: to reserve and to cancel takes a while
@@ -118,7 +118,7 @@ func (l local) Name() string                     { return l.engine().Name() }
 func (l local) Version() uint64                  { return l.engine().Version() }
 func (l local) Traits() Traits                   { return Traits{Tunable: true, Stops: true} }
 
-// Local returns the limiter behind a Limit; nil if it is none of this process, or a key's.
+// Local returns the limiter behind a Limit; nil if the limit is a key's, or not of this process.
 func Local(l Limit) *reserve.Limiter {
 	if l, ok := l.(local); ok {
 		return l.Limiter

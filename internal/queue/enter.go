@@ -46,8 +46,8 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) (err
 	return err
 }
 
-// join puts a place into the order, and reports whether there is something to do: before that if the bound place is due,
-// since its timer may be late, unless the queue has looked.
+// join puts a place into the order, and reports whether there is something to do: before that if the bound place is
+// due, since its timer may be late, unless the queue has looked.
 func (q *Queue) join(p *Place, maxWait time.Duration, looked bool) (look, due bool, err error) {
 	now := q.lock()
 	defer q.mu.Unlock()

@@ -252,8 +252,8 @@ func (q *Queue) none(p *Place, maxWait time.Duration) error {
 	return &reserve.WaitError{Wait: reserve.Forever, MaxWait: maxWait}
 }
 
-// better reports whether another option is better. Those that can't tell are asked when something has changed, or one of
-// them returned an error, but not too often. The queue's lock is held.
+// better reports whether another option is better. Those that can't tell are asked when something has changed, or one
+// of them returned an error, but not too often. The queue's lock is held.
 func (q *Queue) better(h *hold) bool {
 	p, version, delay := h.place, q.version.Load(), h.delay()
 	if len(p.Options) == 1 {

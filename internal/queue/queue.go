@@ -39,7 +39,7 @@ type Queue struct {
 	options []seen // by number
 
 	waiting atomic.Int64  // places that are waiting or bound
-	version atomic.Uint64 // grows with each change, but for those that the queue's own reservations make
+	version atomic.Uint64 // grows with each change that is not by the queue's own reservations
 	called  atomic.Bool   // a goroutine is about to look
 	awaited atomic.Bool   // a caller waits at the only limit, which wakes it if its time is earlier
 	nested  atomic.Bool   // queues around this one are told of changes

@@ -13,8 +13,9 @@ func (l *Ledger) SetRate(now int64, permitsPerSecond float64) {
 	}
 }
 
-// SetCurve is SetRate with another curve. Permits stay if either capacity is a number of permits: otherwise two versions
-// of a limiter that ask in turns would double what is stored each time. Times stay if stored permits have a price.
+// SetCurve is SetRate with another curve. Permits stay if either capacity is a number of permits: otherwise two
+// versions of a limiter that ask in turns would double what is stored each time. Times stay if stored permits have a
+// price.
 func (l *Ledger) SetCurve(now int64, curve *Curve) {
 	old, scale := l.curve, 1.0
 	permits := (old.Fixed || curve.Fixed) && old.Free() && curve.Free()

@@ -9,8 +9,8 @@ import (
 // Size returns how many permits can be stored. A request may be of any size.
 func (l *Ledger) Size() (capacity float64, largest int) { return l.curve.Capacity, math.MaxInt }
 
-// AtOnce returns how many permits may be ready without a wait, if the ledger is as full as it can be. Paid later, that is
-// any number.
+// AtOnce returns how many permits may be ready without a wait, if the ledger is as full as it can be. Paid later, that
+// is any number.
 func (l *Ledger) AtOnce() int {
 	if !l.upfront || l.curve.unlimited() {
 		return math.MaxInt

@@ -24,17 +24,18 @@ type Variant struct {
 	// Settings points to a struct that the variant's options change: see [Option].
 	Settings any
 
-	// Curve makes the curve at a rate, for package smooth's ledger. It starts with Stored permits unless reserve.WithStored
-	// says otherwise, at most as many as fit.
+	// Curve makes the curve at a rate, for package smooth's ledger. It starts with Stored permits unless
+	// reserve.WithStored says otherwise, at most as many as fit.
 	Curve  func(permitsPerSecond float64) *smooth.Curve
 	Stored float64
 
 	// Ledger makes the ledger of a limiter that begins now. Wall returns the wall clock at a time of the limiter's
 	// clock. If it is a [engine.Changer], it can be given another policy of this kind: see reserve.Limiter.SetPolicy.
 	Ledger func(now int64, wall func(now int64) time.Time) engine.Ledger
-	// Load makes a ledger of what AppendState had appended at the time then: see reserve.Limiter.AppendBinary. Terms are what
-	// a Changer's AppendTerms had appended, perhaps of another policy, which the ledger has then; they are empty if the
-	// ledger is no Changer. A nil state is a new ledger's. If Load is nil, the variant's limiters have no state to save.
+	// Load makes a ledger of what AppendState had appended at the time then: see reserve.Limiter.AppendBinary. Terms
+	// are what a Changer's AppendTerms had appended, perhaps of another policy, which the ledger has then; they are
+	// empty if the ledger is no Changer. A nil state is a new ledger's. If Load is nil, the variant's limiters have no
+	// state to save.
 	Load func(terms, state []byte, then int64, wall func(t int64) time.Time) (engine.Ledger, error)
 
 	// Recheck is how often the limiter looks again at times that follow the wall clock and so may become earlier.
@@ -45,8 +46,8 @@ type Variant struct {
 	StallIsPause bool
 }
 
-// Policy returns the policy of v at a rate. It returns a *[reserve.ValueError] for a rate that is not positive (+Inf: no limit),
-// an *[reserve.OptionError] for an option that does not fit, and the options' own errors.
+// Policy returns the policy of v at a rate. It returns a *[reserve.ValueError] for a rate that is not positive (+Inf:
+// no limit), an *[reserve.OptionError] for an option that does not fit, and the options' own errors.
 func (v Variant) Policy(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, error) {
 	if !(permitsPerSecond > 0) { // NaN, too
 		return nil, &reserve.ValueError{

@@ -12,8 +12,9 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A controller sets a limiter's rate. One that nobody has asked for sets none of the caller's. A window keeps its own: a longer one would count calls that the server has
-// forgotten, and let all of a window go at once. Its calls also need permits of another limiter, which spaces them.
+// A controller sets a limiter's rate. One that nobody has asked for sets none of the caller's. A window keeps its own:
+// a longer one would count calls that the server has forgotten, and let all of a window go at once. Its calls also need
+// permits of another limiter, which spaces them.
 type controller struct {
 	limiter lim.Limit // whose rate is set
 	ceiling func() float64

@@ -9,8 +9,8 @@ import (
 
 // A Dialect is how a family of servers tells what is left and until when. See [WithDialect]. Known are those of OpenAI,
 // Azure OpenAI, Anthropic, OpenRouter, Google, GitHub, GitLab, Discord, Telegram, Matrix, Slack, Shopify, Jira, Linear,
-// monday.com, Okta, X, Zendesk, Atlassian Data Center, AWS, MediaWiki, Salesforce, Facebook, Airtable, SEC EDGAR, Brave,
-// Imgur, Cerebras, HubSpot, Etherscan, Alpha Vantage, Bybit and gRPC.
+// monday.com, Okta, X, Zendesk, Atlassian Data Center, AWS, MediaWiki, Salesforce, Facebook, Airtable, SEC EDGAR,
+// Brave, Imgur, Cerebras, HubSpot, Etherscan, Alpha Vantage, Bybit and gRPC.
 //
 //	outbound.WithDialect(outbound.Dialect{
 //		Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until",
@@ -29,8 +29,8 @@ import (
 //     the headers of a [Dialect].
 //
 // If the local clock is more than 1.5 s away from the response's Date, times are compared with Date. Malformed headers
-// and responses from a cache are ignored, but for the Retry-After of a refusal, less its Age. Refusals that no retry can
-// mend are returned at once.
+// and responses from a cache are ignored, but for the Retry-After of a refusal, less its Age. Refusals that no retry
+// can mend are returned at once.
 type Dialect struct {
 	// Name is for people: "GitHub".
 	Name string
@@ -81,8 +81,8 @@ type Sign struct {
 	Body string
 	// Final: no retry can mend it, as at the end of a day's quota.
 	Final bool
-	// NotRate: it is not about the rate, but about too many calls at a time, or a lock (Stripe's lock_timeout). Only the
-	// refused call waits.
+	// NotRate: it is not about the rate, but about too many calls at a time, or a lock (Stripe's lock_timeout). Only
+	// the refused call waits.
 	NotRate bool
 	// After is the Penalty of a [Limit], for everybody: 30 s at Airtable.
 	After time.Duration

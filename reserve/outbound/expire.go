@@ -86,8 +86,8 @@ func expiry(r *http.Request, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// ends returns when a signature ends. One of the future, or one that has ended, is by another clock than ours: it counts
-// from now.
+// ends returns when a signature ends. One of the future, or one that has ended, is by another clock than ours: it
+// counts from now.
 func (s *signature) ends(at, life string, now time.Time) time.Time {
 	t, ok := signedAt(at)
 	if !ok {

@@ -26,7 +26,7 @@ func (c *call) judge(v *verdict, err error) (failed bool) {
 	return false
 }
 
-// worked ends the rest of the upstream that has served the call, and of those that failed at it another begins.
+// worked ends the rest of the upstream that has served the call. Upstreams that failed at the call rest anew.
 func (c *call) worked() {
 	if c.upstream.health.Worked(c.sent) {
 		c.upstream.pause.Resume()

@@ -191,9 +191,10 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 // A limiter belongs to one adaptive transport. Setting its rate elsewhere sets a new ceiling and begins anew.
 func Adaptive() Option { return set(func(s *settings) { s.adaptive = true }) }
 
-// WithExpiry sets the function that says until when a request must be sent; zero: whenever. A request that can't be sent
-// in time gets an *[ExpiredError] at once. Default: AWS's X-Amz-Date and 5 minutes, the same headers of Azure, Alibaba,
-// Huawei and Tencent Cloud (5 or 15 minutes) and of exchanges (5 s or 30 s), and signed addresses. A signature that has ended when the request comes counts from then: it is by another clock.
+// WithExpiry sets the function that says until when a request must be sent; zero: whenever. A request that can't be
+// sent in time gets an *[ExpiredError] at once. Default: AWS's X-Amz-Date and 5 minutes, the same headers of Azure,
+// Alibaba, Huawei and Tencent Cloud (5 or 15 minutes) and of exchanges (5 s or 30 s), and signed addresses. A signature
+// that has ended when the request comes counts from then: it is by another clock.
 //
 // Better sign below this transport, in its base: then each attempt has a fresh signature.
 func WithExpiry(f func(r *http.Request) time.Time) Option {

@@ -24,14 +24,14 @@ import (
 // GitHub's 403), or says that nothing is left until a time. Queued requests keep their distances, so there is no herd
 // at the end. That nothing is left holds also without a time, or with one that has passed: then all wait for a second,
 // and longer each time. After a refusal without a time only the refused request waits: a second, and longer each time
-// while nothing is accepted. In a window that headers tell, and at an upstream without a limiter, one request goes first
-// after a refusal, and each accepted one lets two more go, up to those that were out and not refused, and never more than
-// the server says are left; but not if at most 4 % of the requests are refused without a time.
+// while nothing is accepted. In a window that headers tell, and at an upstream without a limiter, one request goes
+// first after a refusal. Each accepted request lets two more go: at most as many as were out and not refused, and never
+// more than the server says are left. This does not hold if at most 4 % of the requests are refused without a time.
 //
 // A refusal may have another status: GraphQL's 200 with the code RATE_LIMITED, AWS's 400, Slack's {"ok":false}. It may
 // not be about the rate: Stripe's lock_timeout, Okta's limit on calls at a time. Then only its call waits. [Sign] tells
-// of others.
-// HTTP/2's ENHANCE_YOUR_CALM is a refusal without a time; the server may have begun, so it is repeated as after a 503.
+// of others. HTTP/2's ENHANCE_YOUR_CALM is a refusal without a time; the server may have begun, so it is repeated as
+// after a 503.
 //
 // A stop lies on what the refusal names: a limit, an account, a host; else on the key. Nothing but its end lifts it. A
 // limit a minute whose refusals say no time is over after at most six retries: 1 + 2 + 4 + 8 + 16 + 32 s.
@@ -73,11 +73,11 @@ type Transport struct {
 // [Credential] (Basic, Bearer, Token or Bot; not a signature), and for each limit that the host names. They stop when
 // the server says so.
 //
-// The rate of a limiter at +Inf, or of none, is found once the server refuses a request, as [Adaptive] finds it, without
-// changing the limiter; until then requests go as they come, or at a rate that the server states. If a request is
-// accepted less than two seconds after the refusal, the rate starts at 16 requests/s and doubles every 0.3 s until the
-// next refusal. Otherwise it starts at what was accepted over that whole time, but at least 4 requests/s: 600 requests
-// accepted at once in a minute are 10/s. A window that headers tell is spent as they say.
+// The rate of a limiter at +Inf, or of none, is found once the server refuses a request, as [Adaptive] finds it,
+// without changing the limiter; until then requests go as they come, or at a rate that the server states. If a request
+// is accepted less than two seconds after the refusal, the rate starts at 16 requests/s and doubles every 0.3 s until
+// the next refusal. Otherwise it starts at what was accepted over that whole time, but at least 4 requests/s: 600
+// requests accepted at once in a minute are 10/s. A window that headers tell is spent as they say.
 //
 // # What the documentation says
 //

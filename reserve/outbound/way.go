@@ -197,8 +197,8 @@ func (c *call) concerned() []charge {
 }
 
 // controllerOf returns a limiter's controller. Keys with the same *reserve.Limiter share it: two would take each
-// other's cuts for ceilings. Other limiters may be made for each request, so theirs is the key's. A limit that is costed
-// again while its calls wait (package llm's) is told by responses, and its limiter is set then.
+// other's cuts for ceilings. Other limiters may be made for each request, so theirs is the key's. A limit that is
+// costed again while its calls wait (package llm's) is told by responses, and its limiter is set then.
 func (t *Transport) controllerOf(a *charge) *controller {
 	asked := t.adaptive || a.limit.adaptive
 	if a.limit.upstream || asked && !a.of.Traits().Tunable || !asked && (a.limit.again != nil || !lim.Unlimited(a.of)) {

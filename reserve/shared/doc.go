@@ -36,10 +36,10 @@
 // together charge two capacities at most, so no caller is refused for longer than these take. While single calls fail,
 // or take longer than their callers have, the last answer counts: [FailOpen] grants what that left.
 //
-// A store that refuses every fourth call for hours costs at most one capacity above the limit. So does an outage
-// with [Local], if the shares add up to 1. A proxy that repeats answers, which TCP never does, costs up to four
-// capacities. [FailOpen] has no limit during an outage. While the store is away for some processes only, these get their
-// shares and the others the whole rate: with Local(0.5) in one of two processes 150 % of it, for as long as that lasts.
+// A store that refuses every fourth call for hours costs at most one capacity above the limit. So does an outage with
+// [Local], if the shares add up to 1. A proxy that repeats answers, which TCP never does, costs up to four capacities.
+// [FailOpen] has no limit during an outage. While the store is away for some processes only, these get their shares and
+// the others the whole rate: with Local(0.5) in one of two processes 150 % of it, for as long as that lasts.
 //
 // Three failures in a row open a circuit, if no answer has come for 50 ms. So do eight in a row, and lost answers
 // that may have charged a capacity. Then one caller at a time probes the store, at first after 50 ms, at distances

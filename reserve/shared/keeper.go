@@ -35,8 +35,8 @@ type order struct {
 	buffer  []byte   // the keeper's
 }
 
-// A wanted is a request for permits within limit, decided by then. If look is set, the answer says how long as many would wait after
-// the order.
+// A wanted is a request for permits within limit, decided by then. If look is set, the answer says how long as many
+// would wait after the order.
 type wanted struct {
 	permits int
 	limit   int64 // nanoseconds; negative: the caller's time is up

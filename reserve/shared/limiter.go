@@ -24,9 +24,9 @@ import (
 // make separate calls: share one.
 //
 // Methods that ask the store return an *[UnavailableError] if that fails, a *[ConfigError] if the store refuses the
-// key, and the cause of a context that is done. A request waits for its own call and for the one or two before it
-// (more where over 256 requests wait), and fails with the call that it waits for. A caller leaves when its context ends;
-// what a call gets for it afterwards goes back.
+// key, and the cause of a context that is done. A request waits for its own call and for the one or two before it (more
+// where over 256 requests wait), and fails with the call that it waits for. A caller leaves when its context ends; what
+// a call gets for it afterwards goes back.
 type Limiter struct {
 	*family
 	key   string // in the store

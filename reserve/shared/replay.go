@@ -49,7 +49,7 @@ func (j *journal) replay(n int) (engine.Ledger, error) {
 	return l, nil
 }
 
-// apply applies records, but for those that are in use.
+// apply applies records, except records of permits in use.
 func (j *journal) apply(l engine.Ledger, at int64, of *rules, records []record) {
 	for _, r := range records {
 		switch r.kind {
@@ -158,8 +158,8 @@ func (j *journal) rulesAfter(n int) *rules {
 
 func wall(t int64) time.Time { return time.Unix(0, t) }
 
-// empty takes what has been stored while requests that wait could have gone, and went at their promised times, the newest
-// of so many permits.
+// empty takes what has been stored while requests that wait could have gone, and went at their promised times, the
+// newest of so many permits.
 func (j *journal) empty(l engine.Ledger, at, newest int64) {
 	switch {
 	case j.terms.other != nil:

@@ -45,8 +45,8 @@ const (
 	dayPeriod      // it ends with the reset: Cerebras'
 )
 
-// day returns how a header's limit is counted: what is used of a bucket shows how long it takes to refill all of it, and
-// no limit a minute takes half a day.
+// day returns how a header's limit is counted: what is used of a bucket shows how long it takes to refill all of it,
+// and no limit a minute takes half a day.
 func (h *header) day(of http.Header, n, left int32) (f span, reset time.Duration) {
 	v := of[h.reset]
 	if len(v) == 0 || left >= n || left < 0 || h.kind != requests && !h.kind.isDay() {

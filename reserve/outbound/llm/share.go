@@ -27,8 +27,8 @@ type share struct {
 const (
 	// Others count if more than a hundredth of the limit is missing: servers count slightly differently.
 	noise = 100
-	// Programs leave up to this part of the limit. With none of it left a program gives up this part of its own a minute;
-	// with all of it, it gains this part of the limit. In between it does some of both.
+	// Programs leave up to this part of the limit. With none of it left a program gives up this part of its own a
+	// minute; with all of it, it gains this part of the limit. In between it does some of both.
 	spare  = 0.05
 	yields = 0.3
 	grows  = 0.05

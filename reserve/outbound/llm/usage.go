@@ -34,8 +34,8 @@ type Usage struct {
 // usageForm has the places of all providers' usages, which don't contradict each other.
 var usageForm = formOf(map[field]string{
 	ofType: "type", ofID: "id", ofStatus: "status",
-	// A code says what an error is. OpenRouter has it in a choice, Ollama and TGI a sentence in its place, the Responses API,
-	// DashScope and vLLM at the top.
+	// A code says what an error is. OpenRouter has it in a choice, Ollama and TGI a sentence in its place, the
+	// Responses API, DashScope and vLLM at the top.
 	ofError: "error error.type error.code error.status response.error.code choices[.error.code error_type delta.error",
 	ofCode:  "code",
 	ofInput: inUsages("prompt_tokens input_tokens inputTokens promptTokenCount inputTokenCount") +

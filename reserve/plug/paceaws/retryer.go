@@ -44,7 +44,8 @@ func Adaptive() Option { return func(s *settings) error { s.adaptive = true; ret
 // service, region or account a limiter and a retryer.
 //
 // A by that can be paused (*[reserve.Limiter], package keyed's, a shared one for all its processes) is stopped when a
-// throttling error says for how long: Retry-After, or x-amz-retry-after. It returns a *[reserve.ValueError] if by is nil, or does not fit [Adaptive].
+// throttling error says for how long: Retry-After, or x-amz-retry-after. It returns a *[reserve.ValueError] if by is
+// nil, or does not fit [Adaptive].
 func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, error) {
 	if isnil.Value(by) {
 		return nil, &reserve.ValueError{Package: "paceaws", Name: "the limiter", Value: nil, Want: "a limiter"}
