@@ -7,7 +7,12 @@ import (
 
 var lid atomic.Int64
 
-func init() { suspended = func() time.Duration { return atFirst + time.Duration(lid.Load()) } }
+func init() {
+	suspended = func() (least, most time.Duration) {
+		d := atFirst + time.Duration(lid.Load())
+		return d, d
+	}
+}
 
 // Suspend lets the machine sleep for d: its monotonic clock stands still.
 func Suspend(d time.Duration) { lid.Add(int64(d)) }

@@ -10,11 +10,11 @@ import (
 // While a laptop's lid is shut, the monotonic clock of Linux stands still, and servers' clocks go on. So readings have
 // the time of suspensions added, which is looked for when a caller is told to wait, once a minute.
 var (
-	slept     atomic.Int64 // nanoseconds of suspensions since the program began, as far as is known
-	looked    atomic.Int64 // when they were last looked for, since the program began
-	began     = time.Now()
-	atFirst   = wake.Suspended()
-	suspended = wake.Suspended // tests have their own
+	slept      atomic.Int64 // nanoseconds of suspensions since the program began, at least
+	looked     atomic.Int64 // when they were last looked for, since the program began
+	began      = time.Now()
+	_, atFirst = wake.Suspended() // at most: what was no suspension must move no request
+	suspended  = wake.Suspended   // tests have their own
 )
 
 const lookEach = time.Minute
@@ -28,8 +28,9 @@ func (c *Clock) awake(now int64) int64 {
 	if d := t - last; d >= 0 && d < int64(lookEach) || !looked.CompareAndSwap(last, t) {
 		return now
 	}
-	was, is := slept.Load(), int64(suspended()-atFirst)
-	if is-was < stall || !slept.CompareAndSwap(was, is) { // the two readings are not of the same moment
+	least, _ := suspended()
+	was, is := slept.Load(), int64(least-atFirst)
+	if is-was < stall || !slept.CompareAndSwap(was, is) {
 		return now
 	}
 	return now + is - was

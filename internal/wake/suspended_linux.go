@@ -8,15 +8,16 @@ import (
 
 const clockBoottime = 7 // CLOCK_BOOTTIME: CLOCK_MONOTONIC and the time in which the machine was suspended
 
-// Suspended returns for how long the machine was suspended since it started, to within some microseconds. The monotonic
-// clock stands still meanwhile.
-func Suspended() time.Duration {
+// Suspended returns for how long the machine was suspended since it started: at least and at most, as the program may be
+// stopped between the readings of two clocks. The monotonic clock stands still meanwhile.
+func Suspended() (least, most time.Duration) {
+	before, _ := clock(clockMonotonic)
 	boot, ok := clock(clockBoottime)
-	monotonic, also := clock(clockMonotonic)
+	after, also := clock(clockMonotonic)
 	if !ok || !also {
-		return 0
+		return 0, 0
 	}
-	return boot - monotonic
+	return boot - after, boot - before
 }
 
 func clock(id uintptr) (time.Duration, bool) {

@@ -295,3 +295,23 @@ func TestInAndOutOfBubbles(t *testing.T) {
 		})
 	}
 }
+
+// However a program is stopped between the readings of two clocks, all bounds agree about suspensions. Before, a program
+// that was stopped for a millisecond as it began took this for a suspension, and its first request went that much early.
+func TestBoundsOfSuspensionsAgree(t *testing.T) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	low, high := Suspended()
+	for range 8 {
+		all.Go(func() {
+			for range 20_000 {
+				least, most := Suspended()
+				mu.Lock()
+				low, high = max(low, least), min(high, most)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	require.LessOrEqual(t, low, high)
+}
