@@ -55,7 +55,7 @@ func (q *Queue) alarmOf(now int64, h *hold) int64 {
 	if d == unknown {
 		return at
 	}
-	if kindOf(h.limits()[h.last].By) == foreign {
+	if of := h.limits()[h.last].By.Traits(); of.Blocks && !of.Distant && h.parts[h.last].foreign(&h.limits()[h.last]) {
 		d = max(d, soon) // it may be a forecast, which never comes true by itself
 	}
 	return min(at, add(now, max(0, d-h.slack/2)))

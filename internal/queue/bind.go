@@ -25,7 +25,7 @@ func (q *Queue) refresh() {
 func (q *Queue) ask(h *hold) {
 	for i := 0; i < len(h.parts) && h.place.hold == h; i++ {
 		r := h.parts[i].r
-		if r == nil || !h.parts[i].foreign(h.limits()[i].By) {
+		if r == nil || !h.parts[i].foreign(&h.limits()[i]) {
 			continue
 		}
 		due := q.promised(r)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
 )
@@ -67,7 +66,7 @@ func (q *Queue) best(now int64, p *Place) int64 {
 	}
 	l := &p.Options[0].Limits[h.last]
 	own, its := l.permits(p), h.place.Options[0].Limits[h.last].permits(h.place)
-	if q.alone != nil && kindOf(l.By) == local && !isWindow(l) {
+	if q.alone != nil && l.local() != nil && !isWindow(l) {
 		if ahead, ok := q.order.certain(h.place, p); ok {
 			return add(now, q.behind(l, nil, float64(ahead)-float64(its), own, d))
 		}
@@ -80,7 +79,7 @@ func (q *Queue) best(now int64, p *Place) int64 {
 
 // sizeMatters reports whether a limit may have fewer permits earlier than more.
 func (q *Queue) sizeMatters(l *Limit, fewer, more int) bool {
-	if kindOf(l.By) != local || isWindow(l) {
+	if l.local() == nil || isWindow(l) {
 		return true
 	}
 	early, _ := l.wait(q, q.seen, 0, fewer)
@@ -192,8 +191,8 @@ func (p *Place) toReserve(limit int) int {
 // behind returns n permits' wait behind requests of those sizes (nil: small ones) and that sum, the first of which
 // waits at least after.
 func (q *Queue) behind(l *Limit, sizes iter.Seq[int], sum float64, n int, after time.Duration) (wait time.Duration) {
-	by, ok := l.By.(*reserve.Limiter)
-	if !ok {
+	by := l.local()
+	if by == nil {
 		if wait, _ = l.wait(q, q.seen, 0, n); wait == unknown {
 			wait = 0
 		}
@@ -205,15 +204,15 @@ func (q *Queue) behind(l *Limit, sizes iter.Seq[int], sum float64, n int, after 
 	}
 	if sizes == nil {
 		if isWindow(l) {
-			if _, err := (*engine.Limiter)(by).BehindAt(q.at(q.seen), nil, math.MaxInt); tooMany(err) > 0 { // no quota by the calendar
-				return max((*engine.Limiter)(by).ForecastAt(q.at(q.seen), whole(sum)+min(n, tooMany(err))), after)
+			if _, err := by.BehindAt(q.at(q.seen), nil, math.MaxInt); tooMany(err) > 0 { // no quota by the calendar
+				return max(by.ForecastAt(q.at(q.seen), whole(sum)+min(n, tooMany(err))), after)
 			}
 		}
 		sizes = once(whole(sum))
 	}
-	wait, err := (*engine.Limiter)(by).BehindAt(q.at(q.seen), sizes, n)
+	wait, err := by.BehindAt(q.at(q.seen), sizes, n)
 	if most := tooMany(err); most > 0 && l.Clip {
-		wait, err = (*engine.Limiter)(by).BehindAt(q.at(q.seen), sizes, most)
+		wait, err = by.BehindAt(q.at(q.seen), sizes, most)
 	}
 	if err != nil {
 		return reserve.Forever
@@ -231,8 +230,8 @@ func whole(sum float64) int { return int(math.Ceil(sum - 1e-6)) }
 func add[T int64 | time.Duration](t T, d time.Duration) T { return saturate.Add(t, T(d)) }
 
 func isWindow(l *Limit) bool {
-	by, ok := l.By.(*reserve.Limiter)
-	return ok && (*engine.Limiter)(by).Latest().Window
+	by := l.local()
+	return by != nil && by.Latest().Window
 }
 
 func once(size int) iter.Seq[int] {

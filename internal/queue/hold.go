@@ -6,6 +6,7 @@ import (
 
 	"github.com/nextfree/pace/internal/allornothing"
 	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -95,7 +96,7 @@ func (h *hold) takeRest(ctx context.Context, maxWait time.Duration) error {
 func (h *hold) takeAll(ctx context.Context, maxWait time.Duration, blocking bool) error {
 	taken := false
 	for i, l := range h.limits() {
-		if kindOf(l.By).blocks() == blocking {
+		if l.blocks() == blocking {
 			if err := h.take(ctx, i, maxWait); err != nil {
 				return err
 			}
@@ -123,7 +124,7 @@ func (h *hold) renew() {
 		return
 	}
 	for i, l := range h.limits() {
-		if p := &h.parts[i]; i != h.last && kindOf(l.By) == local {
+		if p := &h.parts[i]; i != h.last && l.local() != nil {
 			r := new(reserve.Reservation)
 			if l.reserve(context.Background(), l.permits(h.place), 0, r) == nil {
 				p.r.Cancel()
@@ -162,7 +163,7 @@ func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) error {
 	err := l.reserve(ctx, l.permits(h.place), maxWait, r)
 	if err == nil {
 		p.r = r
-		if kindOf(l.By).blocks() {
+		if l.blocks() {
 			h.listen(p, l)
 		}
 	}
@@ -179,11 +180,11 @@ func (q *Queue) slack(limits []Limit) time.Duration {
 	}
 	rates, slow := 0, false
 	for i := range limits {
-		kind, rate := kindOf(limits[i].By), limits[i].rate()
-		if kind != inFlight {
+		of, rate := limits[i].By.Traits(), limit.Finite(limits[i].By)
+		if !of.InFlight {
 			rates++
 		}
-		slow = slow || rate > 0 && rate < fast || rate == 0 && kind == foreign
+		slow = slow || rate > 0 && rate < fast || rate == 0 && of.Blocks && !of.Distant
 	}
 	if rates > 1 && slow {
 		return 0
@@ -266,7 +267,7 @@ func (h *hold) holds(r *reserve.Reservation) bool {
 func (h *hold) time() int64 {
 	q, p := h.place.queue, &h.parts[h.last]
 	switch {
-	case p.foreign(h.limits()[h.last].By) && !q.distant:
+	case p.foreign(&h.limits()[h.last]) && !q.distant:
 		return p.due
 	case (*engine.Reservation)(p.r).Limiter() == nil: // ours
 		return q.clock.Since(p.r.At())

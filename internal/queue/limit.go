@@ -7,20 +7,19 @@ import (
 	"math"
 	"time"
 
-	"github.com/nextfree/pace/internal/variant"
-
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/internal/allornothing"
-	"github.com/nextfree/pace/internal/bykey"
 	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/smooth"
+	"github.com/nextfree/pace/internal/variant"
 	"github.com/nextfree/pace/reserve"
 )
 
 // A Limit is what a request asks of one limit.
 type Limit struct {
-	By      reserve.Reserver
+	By      limit.Limit
 	Permits int // 0: the request's own
 	// Clip: the request asks for at most what the limit ever holds, and its caller charges the rest. Otherwise it gets
 	// a *[reserve.SizeError].
@@ -39,7 +38,7 @@ type Option struct {
 func Limits(by reserve.Reserver) (limits []Limit) {
 	parts := allornothing.PartsOf(by)
 	if len(parts) == 0 {
-		return []Limit{{By: by}}
+		return []Limit{{By: limit.Of(by)}}
 	}
 	for _, part := range parts {
 		limits = append(limits, Limits(part)...)
@@ -61,43 +60,14 @@ func evenly(permitsPerSecond float64) *smooth.Curve {
 	return &smooth.Curve{Rate: permitsPerSecond, Interval: smooth.Interval(permitsPerSecond), AtRate: evenly}
 }
 
-type kind uint8
-
-const (
-	foreign  kind = iota // nothing: it may block
-	distant              // it is shared between processes: to reserve and to cancel takes a while
-	local                // a *reserve.Limiter
-	keyed                // a key's limiter
-	inFlight             // *Places
-)
-
-func kindOf(by reserve.Reserver) kind {
-	switch by.(type) {
-	case *reserve.Limiter:
-		return local
-	case bykey.Key:
-		return keyed
-	case *Places:
-		return inFlight
-	case interface {
-		Stored(context.Context) (float64, error)
-	}:
-		return distant
-	}
-	return foreign
-}
-
 // blocks reports whether to ask the limit may block, or calls a function of the user's.
-func (k kind) blocks() bool { return k == foreign || k == distant || k == keyed }
+func (l *Limit) blocks() bool { return l.By.Traits().Blocks }
 
-// same can't tell a user's Reserver from another.
-func (l *Limit) same(other Limit) bool {
-	switch kindOf(l.By) {
-	case local, inFlight:
-		return l.By == other.By
-	}
-	return false
-}
+// local returns the limiter of this process, which answers under any lock; nil: it is none.
+func (l *Limit) local() *engine.Limiter { return (*engine.Limiter)(limit.Local(l.By)) }
+
+// same can't tell a limit that may block from another.
+func (l *Limit) same(other Limit) bool { return !l.blocks() && !other.blocks() && l.By == other.By }
 
 func (l *Limit) permits(p *Place) int {
 	if l.Permits > 0 {
@@ -112,14 +82,13 @@ const unknown = reserve.Forever
 // wait returns the wait of n permits behind others of the same request; 0 if it can't be asked, or only through a
 // function of the user's. Q looks again when a place in flight is free.
 func (l *Limit) wait(q *Queue, now int64, behind, n int) (d time.Duration, err error) {
-	switch by := l.By.(type) {
-	case *reserve.Limiter:
+	if by := l.local(); by != nil {
 		var ahead iter.Seq[int]
 		if behind > 0 {
 			ahead = once(behind)
 		}
-		d, err = (*engine.Limiter)(by).BehindAt(q.at(now), ahead, n)
-	case *Places:
+		d, err = by.BehindAt(q.at(now), ahead, n)
+	} else if by, ok := l.By.(*Places); ok {
 		d = by.wait(q)
 	}
 	if most := tooMany(err); most > 0 && l.Clip {
@@ -141,8 +110,8 @@ func tooMany(err error) int {
 }
 
 func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *reserve.Reservation) (err error) {
-	if by, ok := l.By.(*reserve.Limiter); ok && l.Clip && n > 1 {
-		if most := (*engine.Limiter)(by).Outlook().Capacity; most >= 1 && float64(n) > most {
+	if by := l.local(); by != nil && l.Clip && n > 1 {
+		if most := by.Outlook().Capacity; most >= 1 && float64(n) > most {
 			n = int(most)
 		}
 	}
@@ -153,34 +122,13 @@ func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *re
 	return err
 }
 
-// rate asks the limit for its permits per second; 0: unknown or no limit.
-func (l *Limit) rate() float64 {
-	if by, ok := l.By.(interface{ Rate() float64 }); ok {
-		return finite(by.Rate())
-	}
-	return 0
-}
-
-func finite(rate float64) float64 {
-	if rate < math.Inf(1) {
-		return rate
-	}
-	return 0
-}
-
 // tooLarge returns the error of a place that the limit never grants, or nil.
 func (l *Limit) tooLarge(p *Place) error {
 	n := l.permits(p)
 	if n == 1 || l.Clip {
 		return nil
 	}
-	var err error
-	switch by := l.By.(type) {
-	case *reserve.Limiter:
-		_, err = by.Peek(n)
-	case bykey.Key:
-		_, err = by.Peek(n)
-	}
+	_, err := l.By.Peek(n)
 	if most := tooMany(err); most > 0 {
 		return &reserve.SizeError{Permits: n, Max: most}
 	}

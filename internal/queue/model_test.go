@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/window"
@@ -133,7 +134,7 @@ func (s *scenario) made() (limits []*reserve.Limiter, options []queue.Option) {
 	for i, list := range s.options {
 		list = slices.Clone(list)
 		for j := range list {
-			list[j].By = limits[s.of[i][j]]
+			list[j].By = limit.Of(limits[s.of[i][j]])
 		}
 		options = append(options, queue.Option{Limits: list, Tier: i})
 	}
@@ -210,7 +211,7 @@ func (s *scenario) model(t *testing.T) (went []time.Duration) {
 				if l.Permits > 0 {
 					n = l.Permits
 				}
-				d, err := l.By.(*reserve.Limiter).Peek(n)
+				d, err := l.By.Peek(n)
 				require.NoError(t, err)
 				longest = max(longest, d)
 			}

@@ -24,7 +24,7 @@ const someday = reserve.Forever - 1
 // asked reports whether asking the limits tells all.
 func (o *Option) asked() bool {
 	for i := range o.Limits {
-		if kindOf(o.Limits[i].By).blocks() {
+		if o.Limits[i].blocks() {
 			return false
 		}
 	}
@@ -71,7 +71,7 @@ func (o *Option) rate(p *Place, of func(*Limit) float64) float64 {
 	for i := range o.Limits {
 		l := &o.Limits[i]
 		rate := of(l)
-		if rate == 0 && kindOf(l.By) != inFlight && kindOf(l.By) != local {
+		if rate == 0 && l.blocks() {
 			return 0
 		}
 		if rate > 0 && p != nil && l.Permits > 0 {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
 )
@@ -32,7 +33,7 @@ func (h *hold) drop(p *part) {
 // listen asks a limit that may block what the queue can't ask under its lock, and has it tell of changes.
 func (h *hold) listen(p *part, l *Limit) {
 	q := h.place.queue
-	p.rate = l.rate()
+	p.rate = limit.Finite(l.By)
 	p.due = add(q.clock.Now(), p.r.Delay())
 	if p.source = sourceOf(p.r); p.source != nil {
 		p.source.Watch(q.watcherOf(h.option))
@@ -53,7 +54,7 @@ func (h *hold) delayAt(now int64, i int) time.Duration {
 	switch {
 	case p.r == nil || p.here:
 		return 0
-	case p.foreign(h.limits()[i].By):
+	case p.foreign(&h.limits()[i]):
 		if p.due == never {
 			return unknown
 		}
@@ -63,8 +64,8 @@ func (h *hold) delayAt(now int64, i int) time.Duration {
 }
 
 // foreign reports whether a part must not be asked under the queue's lock.
-func (p *part) foreign(by reserve.Reserver) bool {
-	return (*engine.Reservation)(p.r).Limiter() == nil && kindOf(by).blocks()
+func (p *part) foreign(l *Limit) bool {
+	return (*engine.Reservation)(p.r).Limiter() == nil && l.blocks()
 }
 
 // cancel gives a part back. When it returns, another queue's permits are free.
@@ -82,7 +83,7 @@ func (h *hold) cancel() { h.cancelFrom(len(h.parts) - 1) }
 func (h *hold) cancelFrom(i int) {
 	for ; i >= 0; i-- {
 		if p := &h.parts[i]; p.r != nil && !p.lent {
-			r, foreign := (*engine.Reservation)(p.r), p.foreign(h.limits()[i].By)
+			r, foreign := (*engine.Reservation)(p.r), p.foreign(&h.limits()[i])
 			h.unlisten(p)
 			if p.r = nil; foreign {
 				defer h.cancelFrom(i - 1)

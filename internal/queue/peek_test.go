@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nextfree/pace/internal/limit"
+
 	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/variant"
 
@@ -38,7 +40,7 @@ func TestAsksTheOthersOnlyWhenItsTimeHasCome(t *testing.T) {
 				return counting{smooth.New(&smooth.Curve{Rate: 1000, Interval: 1e6, Refill: 1e-6}, now, 0, false), &reserved}
 			},
 		}.Policy(1000)).Limiter()
-		options := []queue.Option{option(queue.Limit{By: shared}, queue.Limit{By: evenly(1)})}
+		options := []queue.Option{option(queue.Limit{By: limit.Of(shared)}, queue.Limit{By: limit.Of(evenly(1))})}
 		q := queue.New(queue.Settings{}, options)
 		for range 4 {
 			l.ask(q, "", &queue.Place{Permits: 1, Options: options}, reserve.Forever)
@@ -56,7 +58,7 @@ func TestAsksTheOthersOnlyWhenItsTimeHasCome(t *testing.T) {
 func TestPermitsKeptForLongCountFromTheGrant(t *testing.T) {
 	bubble(t, func(t *testing.T, l *log) {
 		a, b := evenly(5), evenly(1)
-		options := []queue.Option{option(queue.Limit{By: a}, queue.Limit{By: b})}
+		options := []queue.Option{option(queue.Limit{By: limit.Of(a)}, queue.Limit{By: limit.Of(b)})}
 		q := queue.New(queue.Settings{}, options)
 		at := func(ms int) {
 			time.Sleep(time.Until(l.begin.Add(time.Duration(ms) * time.Millisecond)))

@@ -10,6 +10,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/limit"
 )
 
 // Settings are those of a queue.
@@ -150,7 +151,7 @@ func (q *Queue) Waiting() int { return int(q.waiting.Load()) }
 // Rate returns the sum of the options' rates, each that of its slowest limit; 0: one is unknown.
 func Rate(options []Option) (sum float64) {
 	for i := range options {
-		rate := options[i].rate(nil, (*Limit).rate)
+		rate := options[i].rate(nil, func(l *Limit) float64 { return limit.Finite(l.By) })
 		if rate == 0 {
 			return 0
 		}

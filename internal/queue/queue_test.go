@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nextfree/pace/internal/limit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
@@ -71,7 +73,7 @@ func option(limits ...queue.Limit) queue.Option { return queue.Option{Limits: li
 // All limits are charged when a request goes, so the faster one spaces requests too.
 func TestAllWhenItGoes(t *testing.T) {
 	bubble(t, func(t *testing.T, l *log) {
-		options := []queue.Option{option(queue.Limit{By: evenly(10), Permits: 1}, queue.Limit{By: evenly(1000)})}
+		options := []queue.Option{option(queue.Limit{By: limit.Of(evenly(10)), Permits: 1}, queue.Limit{By: limit.Of(evenly(1000))})}
 		q := queue.New(queue.Settings{}, options)
 		for _, n := range []int{500, 100, 50, 50, 500, 10} {
 			l.ask(q, fmt.Sprint(n), &queue.Place{Permits: n, Options: options}, reserve.Forever)
@@ -91,7 +93,7 @@ func TestHoldsUpNobody(t *testing.T) {
 		a, b := evenly(10), evenly(10)
 		a.PauseUntil(l.begin.Add(time.Minute))
 		b.PauseUntil(l.begin.Add(30 * time.Second))
-		options := []queue.Option{option(queue.Limit{By: a}), option(queue.Limit{By: b})}
+		options := []queue.Option{option(queue.Limit{By: limit.Of(a)}), option(queue.Limit{By: limit.Of(b)})}
 		q := queue.New(queue.Settings{}, options)
 		l.ask(q, "refused by b", &queue.Place{Permits: 1, Options: options, Except: func(i int) bool { return i == 1 }}, reserve.Forever)
 		l.ask(q, "next", &queue.Place{Permits: 1, Options: options}, reserve.Forever)
@@ -105,7 +107,7 @@ func TestHoldsUpNobody(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	bubble(t, func(t *testing.T, l *log) {
 		seats := queue.NewPlaces(2)
-		options := []queue.Option{option(queue.Limit{By: evenly(1)}, queue.Limit{By: seats, Permits: 1})}
+		options := []queue.Option{option(queue.Limit{By: limit.Of(evenly(1))}, queue.Limit{By: limit.Of(seats), Permits: 1})}
 		q := queue.New(queue.Settings{}, options)
 		places := make([]queue.Place, 5)
 		var rank queue.Rank
@@ -155,7 +157,7 @@ func overtaken(int) bool {
 
 func toldAtOnce(t *testing.T) {
 	begin := time.Now()
-	options := []queue.Option{option(queue.Limit{By: evenly(10)}, queue.Limit{By: evenly(200)})}
+	options := []queue.Option{option(queue.Limit{By: limit.Of(evenly(10))}, queue.Limit{By: limit.Of(evenly(200))})}
 	q := queue.New(queue.Settings{Slack: 50 * time.Millisecond}, options)
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -199,15 +201,15 @@ func TestSmallerBehindLarger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, l *log) {
-				limit := c.limit()
-				options := []queue.Option{option(queue.Limit{By: limit})}
+				by := c.limit()
+				options := []queue.Option{option(queue.Limit{By: limit.Of(by)})}
 				q := queue.New(queue.Settings{}, options)
 				for _, n := range []int{10, 5, 8, 10} {
 					l.ask(q, strconv.Itoa(n), &queue.Place{Permits: n, Options: options}, reserve.Forever)
 				}
 				l.ask(q, "small", &queue.Place{Permits: 1, Options: options}, 35*time.Second)
 				time.Sleep(2 * time.Second)
-				limit.PauseUntil(l.begin.Add(50 * time.Second))
+				by.PauseUntil(l.begin.Add(50 * time.Second))
 				l.all.Wait()
 				require.Contains(t, l.went, c.told)
 			})
@@ -219,7 +221,7 @@ func TestSmallerBehindLarger(t *testing.T) {
 func TestSlack(t *testing.T) {
 	bubble(t, func(t *testing.T, l *log) {
 		by := evenly(50)
-		options := []queue.Option{option(queue.Limit{By: by})}
+		options := []queue.Option{option(queue.Limit{By: limit.Of(by)})}
 		q := queue.New(queue.Settings{Slack: 50 * time.Millisecond}, options)
 		for i := range 10 {
 			l.ask(q, fmt.Sprint(i), &queue.Place{Permits: 1, Options: options}, reserve.Forever)
@@ -251,7 +253,7 @@ func invariant(t *testing.T, seed uint64) {
 	var options []queue.Option
 	for i := range members {
 		members[i] = evenly(1 + 5*random.Float64())
-		options = append(options, option(queue.Limit{By: shared, Permits: 1}, queue.Limit{By: seats, Permits: 1}, queue.Limit{By: members[i]}))
+		options = append(options, option(queue.Limit{By: limit.Of(shared), Permits: 1}, queue.Limit{By: limit.Of(seats), Permits: 1}, queue.Limit{By: limit.Of(members[i])}))
 	}
 	q := queue.New(queue.Settings{Slack: time.Duration(random.IntN(2)) * 50 * time.Millisecond}, options)
 	var all sync.WaitGroup
@@ -331,7 +333,7 @@ func TestNoAllocation(t *testing.T) {
 	for limits := 1; limits <= 2; limits++ {
 		options := []queue.Option{{}}
 		for range limits {
-			options[0].Limits = append(options[0].Limits, queue.Limit{By: reserve.Must(pace.NewBursty(1e12))})
+			options[0].Limits = append(options[0].Limits, queue.Limit{By: limit.Of(reserve.Must(pace.NewBursty(1e12)))})
 		}
 		q := queue.New(queue.Settings{Slack: 50 * time.Millisecond}, options)
 		var p queue.Place
@@ -347,7 +349,7 @@ func TestNoAllocation(t *testing.T) {
 func TestPlacesOfTwoQueues(t *testing.T) {
 	bubble(t, func(t *testing.T, l *log) {
 		seats := queue.NewPlaces(1)
-		options := []queue.Option{option(queue.Limit{By: seats, Permits: 1})}
+		options := []queue.Option{option(queue.Limit{By: limit.Of(seats), Permits: 1})}
 		old, fresh := queue.New(queue.Settings{}, options), queue.New(queue.Settings{}, options)
 		for range 10 {
 			p := &queue.Place{Permits: 1, Options: options}
@@ -379,7 +381,7 @@ func TestQueuesGiveWayForAWhile(t *testing.T) {
 		require.True(t, all.TryAcquire(1))
 		first.PauseUntil(l.begin.Add(700 * time.Millisecond))
 		options := []queue.Option{
-			option(queue.Limit{By: all}, queue.Limit{By: first}), option(queue.Limit{By: all}, queue.Limit{By: second}),
+			option(queue.Limit{By: limit.Of(all)}, queue.Limit{By: limit.Of(first)}), option(queue.Limit{By: limit.Of(all)}, queue.Limit{By: limit.Of(second)}),
 		}
 		const many = 20_000
 		var choices atomic.Int64

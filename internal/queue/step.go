@@ -95,7 +95,7 @@ func (q *Queue) holdsRest(p *Place) bool {
 		return false
 	}
 	for i := range p.hold.parts {
-		if p.hold.parts[i].r == nil && kindOf(p.hold.limits()[i].By).blocks() {
+		if p.hold.parts[i].r == nil && p.hold.limits()[i].blocks() {
 			return false
 		}
 	}

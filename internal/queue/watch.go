@@ -6,6 +6,7 @@ import (
 	"weak"
 
 	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -25,11 +26,11 @@ func (q *Queue) watch(limits map[*Limit]bool) {
 		}}
 	}
 	for l := range limits {
-		kind := kindOf(l.By)
-		q.blocks = q.blocks || kind.blocks()
-		q.distant = kind == distant && len(limits) == 1
-		if by, ok := l.By.(*reserve.Limiter); ok {
-			(*engine.Limiter)(by).Watch(q.watcher)
+		of := l.By.Traits()
+		q.blocks = q.blocks || of.Blocks
+		q.distant = of.Distant && len(limits) == 1
+		if by := l.local(); by != nil {
+			by.Watch(q.watcher)
 		}
 	}
 }
@@ -101,14 +102,14 @@ func (q *Queue) call() {
 
 // A rate is what a limit that may block said last.
 type rate struct {
-	by               reserve.Reserver
+	by               limit.Limit
 	permitsPerSecond float64
 }
 
 // rateOf returns permits per second; 0: unknown or no limit. It calls no function of the user's.
 func (q *Queue) rateOf(l *Limit) float64 {
-	if by, ok := l.By.(*reserve.Limiter); ok {
-		return finite(by.Rate())
+	if l.local() != nil {
+		return limit.Finite(l.By)
 	}
 	for i := range q.rates {
 		if q.rates[i].by == l.By {
@@ -122,7 +123,7 @@ func (q *Queue) rateOf(l *Limit) float64 {
 func (q *Queue) learn(h *hold) {
 	for i := range h.parts {
 		by, p := h.limits()[i].By, &h.parts[i]
-		if !kindOf(by).blocks() || p.r == nil || !reflect.ValueOf(by).Comparable() {
+		if !h.limits()[i].blocks() || p.r == nil || !reflect.ValueOf(by).Comparable() {
 			continue
 		}
 		k := slices.IndexFunc(q.rates, func(r rate) bool { return r.by == by })

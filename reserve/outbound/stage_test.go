@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
 )
@@ -51,11 +52,11 @@ func costs(n int) func(*http.Request) int { return func(*http.Request) int { ret
 func TestStageLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, other := evenly10(), evenly10()
-		mute := bare{other}
+		first, second, mute := lim.Of(l), lim.Of(other), bare{other}
 		tokens := func(n int) Option { return WithLimit(Limit{Name: "tokens", Limiter: other, Cost: costs(n)}) }
 		batch := WithClasses(nil, fair.Class{Limit: other})
 		type asked struct {
-			by      reserve.Reserver // nil: a place, or a pause
+			by      lim.Limit // nil: a place, or a pause
 			permits int
 			own     bool // of the class
 		}
@@ -64,13 +65,13 @@ func TestStageLimit(t *testing.T) {
 			opts []Option
 			want []asked
 		}{
-			"a limit":                    {l, nil, []asked{{by: l, permits: 1}}},
-			"two":                        {l, []Option{tokens(7)}, []asked{{by: l, permits: 1}, {by: other, permits: 7}}},
-			"one that does not hold":     {l, []Option{tokens(0)}, []asked{{by: l, permits: 1}}},
-			"one that can't be paused":   {mute, nil, []asked{{by: mute, permits: 1}, {permits: 1}}},
-			"a place in flight":          {l, []Option{WithMaxInFlight(3)}, []asked{{by: l, permits: 1}, {permits: 1}}},
-			"one for calls like others":  {l, []Option{WithLimit(Limit{InFlight: 3, Cost: costs(0)})}, []asked{{by: l, permits: 1}}},
-			"a class with its own limit": {l, []Option{batch}, []asked{{by: l, permits: 1}, {by: other, own: true}}},
+			"a limit":                    {l, nil, []asked{{by: first, permits: 1}}},
+			"two":                        {l, []Option{tokens(7)}, []asked{{by: first, permits: 1}, {by: second, permits: 7}}},
+			"one that does not hold":     {l, []Option{tokens(0)}, []asked{{by: first, permits: 1}}},
+			"one that can't be paused":   {mute, nil, []asked{{by: lim.Of(mute), permits: 1}, {permits: 1}}},
+			"a place in flight":          {l, []Option{WithMaxInFlight(3)}, []asked{{by: first, permits: 1}, {permits: 1}}},
+			"one for calls like others":  {l, []Option{WithLimit(Limit{InFlight: 3, Cost: costs(0)})}, []asked{{by: first, permits: 1}}},
+			"a class with its own limit": {l, []Option{batch}, []asked{{by: first, permits: 1}, {by: second, own: true}}},
 		} {
 			made := prepared(t, c.by, request("GET", ""), c.opts...)
 			require.NoError(t, made.ask(), name)
@@ -88,7 +89,7 @@ func TestStageLimit(t *testing.T) {
 
 		unknown := prepared(t, reserve.Must(pace.NewBursty(math.Inf(1))), request("GET", ""), Adaptive())
 		require.NoError(t, unknown.ask())
-		require.Equal(t, reserve.Reserver(unknown.charges[0].rate.probe), unknown.place.Options[0].Limits[1].By)
+		require.Equal(t, lim.Of(unknown.charges[0].rate.probe), unknown.place.Options[0].Limits[1].By)
 
 		base := reserve.Must(url.Parse("http://b.test"))
 		two := reserve.Must(NewUpstreams(nil, []Upstream{{Base: base, By: l}, {Base: base, By: other, Tier: 1}})).newCall(request("GET", ""))
@@ -98,8 +99,8 @@ func TestStageLimit(t *testing.T) {
 			option := two.place.Options[i]
 			require.Equal(t, i, option.Tier)
 			require.Len(t, option.Limits, 2)
-			require.Equal(t, by, option.Limits[0].By)
-			require.Equal(t, reserve.Reserver(two.ways[i].upstream.pause), option.Limits[1].By, "a failing upstream rests")
+			require.Equal(t, lim.Of(by), option.Limits[0].By)
+			require.Equal(t, lim.Of(two.ways[i].upstream.pause), option.Limits[1].By, "a failing upstream rests")
 		}
 	})
 }

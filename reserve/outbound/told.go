@@ -179,7 +179,7 @@ type toldLimit struct{ rate, burst float64 }
 // smallest burst. Quotas of more than ten minutes space no calls.
 func toldBy(by reserve.Reserver) (limit toldLimit) {
 	for _, part := range queue.Limits(by) {
-		one := toldByPart(lim.Of(part.By))
+		one := toldByPart(part.By)
 		if one.rate == 0 || one.burst > longest.Seconds()*one.rate {
 			continue
 		}

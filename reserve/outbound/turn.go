@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
+	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve/fair"
 )
@@ -105,19 +106,19 @@ func (c *call) option(i int, w *way, again bool) {
 func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
 	for i := range w.charges {
 		a := &w.charges[i]
-		limits = append(limits, queue.Limit{By: a.By, Permits: a.Permits, Clip: true})
+		limits = append(limits, queue.Limit{By: a.of, Permits: a.Permits, Clip: true})
 	}
 	for i := range w.seats {
-		limits = append(limits, queue.Limit{By: w.seats[i].By, Permits: 1})
+		limits = append(limits, queue.Limit{By: w.seats[i].of, Permits: 1})
 	}
 	for _, a := range w.spaced {
-		limits = append(limits, queue.Limit{By: a.even, Permits: a.Permits})
+		limits = append(limits, queue.Limit{By: lim.Of(a.even), Permits: a.Permits})
 	}
 	for i := range w.charges {
 		limits = w.charges[i].gates(limits)
 	}
 	if w.upstream != nil && !w.charges[0].limit.upstream {
-		limits = append(limits, queue.Limit{By: w.upstream.pause, Permits: 1})
+		limits = append(limits, queue.Limit{By: lim.Of(w.upstream.pause), Permits: 1})
 	}
 	if c.t.classes != nil {
 		limits = append(limits, queue.Class(c.t.classes[c.place.Class]).Own()...)
@@ -127,13 +128,13 @@ func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
 
 func (a *charge) gates(limits []queue.Limit) []queue.Limit {
 	if a.rate != nil && a.rate.is((*adapt.Rate).Probes) {
-		limits = append(limits, queue.Limit{By: a.rate.probe, Permits: 1})
+		limits = append(limits, queue.Limit{By: lim.Of(a.rate.probe), Permits: 1})
 	}
 	if a.room != nil {
 		limits = append(limits, queue.Limit{By: a.room.places, Permits: 1})
 	}
 	if a.state.pause != nil {
-		limits = append(limits, queue.Limit{By: a.state.pause, Permits: 1})
+		limits = append(limits, queue.Limit{By: lim.Of(a.state.pause), Permits: 1})
 	}
 	return limits
 }

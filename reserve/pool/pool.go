@@ -92,7 +92,7 @@ func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 		}
 		pause := queue.Unlimited(s.clock).Limiter()
 		m.pauses, m.limits = append(m.pauses, pause), append(m.limits, limit.Of(one.By))
-		limits := append(queue.Limits(one.By), queue.Limit{By: pause, Permits: 1})
+		limits := append(queue.Limits(one.By), queue.Limit{By: limit.Of(pause), Permits: 1})
 		m.options = append(m.options, queue.Option{Limits: limits, Tier: one.Tier})
 	}
 	var keys queue.Sticky
