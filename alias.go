@@ -9,8 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// The names that most programs need, so that they import this package alone. Package reserve defines them, and its
-// documentation has their methods and details.
+// The names that most programs need: this package alone is enough. Package reserve defines and documents them.
 type (
 	// A Limiter hands out permits at a rate. Its methods are at [reserve.Limiter]:
 	//
@@ -20,14 +19,13 @@ type (
 	//	Rate, Stored, NextFree, Peek, Forecast, Snapshot          look, and take nothing
 	//	AppendBinary                                              saves it
 	Limiter = reserve.Limiter
-	// A Reservation is a promise of permits at a known time. Its methods are at [reserve.Reservation]: Permits, At,
-	// Delay, Wait, Cancel, Settle, Begin and End.
+	// A Reservation is a promise of permits at a known time: see [reserve.Reservation].
 	Reservation = reserve.Reservation
-	// A Policy says what is limited. It makes limiters: see [reserve.Policy].
+	// A Policy says what is limited, and makes limiters: see [reserve.Policy].
 	Policy = reserve.Policy
 	// An Option changes what a constructor makes: see [reserve.Option].
 	Option = reserve.Option
-	// A Reserver can promise permits: every limiter is one. See [reserve.Reserver].
+	// A Reserver can promise permits, as every limiter can: see [reserve.Reserver].
 	Reserver = reserve.Reserver
 
 	// A WaitError reports that a request was refused because it would wait too long: see [reserve.WaitError].
@@ -54,7 +52,7 @@ func Must[T any](v T, err error) T { return reserve.Must(v, err) }
 // Per returns a rate in permits per second: Per(5000, time.Hour) is 1.39. See [reserve.Per].
 func Per(permits float64, d time.Duration) float64 { return reserve.Per(permits, d) }
 
-// Acquire waits for n permits of any Reserver: see [reserve.Acquire]. A [Limiter] has a method for it.
+// Acquire waits for n permits of any Reserver: see [reserve.Acquire].
 func Acquire(ctx context.Context, r Reserver, n int) (waited time.Duration, err error) {
 	return reserve.Acquire(ctx, r, n)
 }

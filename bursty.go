@@ -16,8 +16,8 @@ var valueError = invalid.In("pace")
 // NewBursty returns a limiter that saves up permits while it is idle, one second's worth by default, and hands those
 // out at once: Guava's SmoothBursty.
 //
-// At 5/s, after 3 s of idleness, 5 permits are stored. A sixth request goes at once as well, because the first fresh
-// permit is prepaid. The seventh waits 200 ms. A new limiter has nothing stored.
+// At 5/s, after 3 s of idleness, 5 permits are stored. A sixth request goes at once too, because the first fresh permit
+// is prepaid. The seventh waits 200 ms.
 //
 // It returns a *[ValueError] for a rate that is not positive (+Inf is no limit), and a *[OptionError]
 // for an option that does not apply: [WithBurst], [WithCapacity], [WithStored], [PayUpfront],
@@ -30,7 +30,7 @@ func NewBursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Limit
 	return p.Limiter(), nil
 }
 
-// Bursty returns the policy of NewBursty's limiters, for many keys or a shared limiter. Its errors are NewBursty's.
+// Bursty returns the policy of NewBursty's limiters, for many keys or a shared limiter, with NewBursty's errors.
 func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, error) {
 	s := store{burst: time.Second}
 	return variant.Variant{
@@ -39,11 +39,11 @@ func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, 
 }
 
 // NewTokenBucket returns a classic token bucket: full at the start, and a request waits for its own permits. As long as
-// nothing is given back, its times are those of golang.org/x/time/rate's NewLimiter(permitsPerSecond, capacity), except
-// that a request for more than the capacity, which that limiter refuses, waits for the missing permits.
+// nothing is given back, its times are those of golang.org/x/time/rate's NewLimiter(permitsPerSecond, capacity). A
+// request for more than the capacity, which that limiter refuses, waits.
 //
 // At 10/s with a capacity of 5, Reserve(3) is ready at once, and Reserve(4), right after it, in 200 ms. With a capacity
-// below 1, no request goes at once, and TryAcquire always fails.
+// below 1, TryAcquire always fails.
 //
 // It is NewBursty(permitsPerSecond, WithCapacity(capacity), [WithStored](capacity), [PayUpfront]()),
 // with further options and NewBursty's errors. A capacity that takes more than 146 years to fill is a
@@ -56,8 +56,7 @@ func NewTokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) 
 	return p.Limiter(), nil
 }
 
-// TokenBucket returns the policy of NewTokenBucket's limiters, for many keys or a shared limiter. Its errors are
-// NewTokenBucket's.
+// TokenBucket returns the policy of NewTokenBucket's limiters, with NewTokenBucket's errors.
 func TokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*reserve.Policy, error) {
 	if !(capacity >= 0 && capacity <= math.MaxFloat64) {
 		return nil, valueError("capacity", capacity, "0 or more permits, and a finite number")
@@ -86,8 +85,7 @@ func (s *store) set(to store, option string, value any) error {
 }
 
 // WithBurst sets the idle time whose permits are saved up. At 10/s, WithBurst(500*time.Millisecond) saves up to 5
-// permits; at another rate, another number. Default: 1 s, as in Guava. 0 saves nothing: no two requests for one permit
-// are closer than the interval.
+// permits. Default: 1 s, as in Guava. 0 saves nothing: no two requests for one permit are closer than the interval.
 func WithBurst(d time.Duration) reserve.Option {
 	return variant.Option("WithBurst", func(s *store) error {
 		if d < 0 || d > 0 && d < time.Microsecond { // as of WithBurst(5), which means 5 ns
@@ -97,8 +95,8 @@ func WithBurst(d time.Duration) reserve.Option {
 	})
 }
 
-// WithCapacity sets how many permits can be saved up, at any rate. WithBurst beside it is an error, and so are both for
-// [NewTokenBucket]. 0 saves nothing.
+// WithCapacity sets how many permits can be saved up, at any rate. WithBurst beside it is an error, and
+// [NewTokenBucket] takes neither. 0 saves nothing.
 func WithCapacity(permits float64) reserve.Option {
 	return variant.Option("WithCapacity", func(s *store) error {
 		if !(permits >= 0 && permits <= math.MaxFloat64) {
@@ -108,7 +106,6 @@ func WithCapacity(permits float64) reserve.Option {
 	})
 }
 
-// curve is SmoothBursty's: stored permits are free, and idleness stores permits at the rate.
 func (s *store) curve(permitsPerSecond float64) *smooth.Curve {
 	c := &smooth.Curve{
 		Rate:     permitsPerSecond,

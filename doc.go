@@ -1,8 +1,8 @@
 // Package pace is a rate limiter, made for programs that call the API of another service.
 //
-// A limiter hands out permits at a rate. Each request is told at once when it may proceed. If the limiter owes nothing,
-// that is now, and the next request waits for the permits that this one took. This is the model of Guava's RateLimiter.
-// A request of any size is granted. Requests are served in order.
+// A limiter hands out permits at a rate, in the order of requests. Each request is told at once when it may proceed. If
+// the limiter owes nothing, that is now, and the next request waits for the permits that this one took. This is the
+// model of Guava's RateLimiter.
 //
 //	limiter, err := pace.NewBursty(50, pace.WithBurst(0)) // calls per second, evenly
 //	...
@@ -11,9 +11,8 @@
 //	}
 //	response, err := client.Do(request)
 //
-// Most callers want [reserve.Limiter.Acquire] as above. A caller that must not block uses
-// TryAcquire. A caller that does something else meanwhile, or may give permits back, uses
-// Reserve and keeps the [reserve.Reservation].
+// Most callers want [reserve.Limiter.Acquire] as above. A caller that must not block uses TryAcquire. A caller that may
+// give permits back uses Reserve and keeps the [reserve.Reservation].
 //
 // # Which limiter
 //
@@ -25,12 +24,11 @@
 //   - Package reserve/window has one for "100 a minute", exactly, and package reserve/calendar one for
 //     "10,000 a day, reset at midnight".
 //
-// All are a [reserve.Limiter], with the same methods (pace.Limiter is another name of it: go doc reserve.Limiter lists
-// them). The packages in the folder reserve are built on them. Package keyed has a limiter for each key. Package fair
-// puts callers in order, and package pool uses several keys as one. There are limits on bytes (stream), HTTP clients
-// (outbound), HTTP servers (inbound), and language models (outbound/llm). Package shared is one limiter for several
-// machines. Package pacetest is for tests, and plug has adapters for gRPC, Connect, Kubernetes, the SDKs of AWS and
-// Azure, and metrics.
+// All are a [reserve.Limiter], with the same methods (go doc reserve.Limiter lists them). In the folder reserve,
+// package keyed has a limiter for each key. Package fair puts callers in order, and package pool uses several keys as
+// one. There are limits on bytes (stream), HTTP clients (outbound), HTTP servers (inbound), and language models
+// (outbound/llm). Package shared is one limiter for several machines. Package pacetest is for tests, and plug has
+// adapters for gRPC, Connect, Kubernetes, the SDKs of AWS and Azure, and metrics.
 //
 // # A worked example
 //

@@ -16,14 +16,13 @@ import (
 // The permits may be used at the latest of the times. Cancel, Settle and Wait apply to all. Without limiters, it grants
 // everything at once.
 //
-// If a limiter refuses, the request returns its error. A *[WaitError] names the limiter in Limit: by its name
-// ([WithName], a shared limiter's), or "2 of 3". The limiters before it get their permits back; their snapshots count
-// these in Granted and GivenBack.
+// If a limiter refuses, the request returns its error, and the limiters before it get their permits back; their
+// snapshots count these in Granted and GivenBack. A *[WaitError] has the limiter's name ([WithName]) in Limit, or "2 of
+// 3".
 //
 // Each limiter counts its permits at its own time. So where many calls wait for the slower of two limiters, the faster
-// does not space them again when they go. With 10/s and 1000 an hour, 2,000 callers at once make 1,000 calls in the
-// first 100 s, and the others together an hour later. A caller that makes its calls in turn exceeds a window by at most
-// one call. outbound.WithLimit and package fair charge all limits when a call goes.
+// does not space them again. With 10/s and 1000 an hour, 2,000 callers at once make 1,000 calls in 100 s, and the
+// others together an hour later. In package fair and in outbound.WithLimit, all limits are charged when a call goes.
 //
 // All panics if a Reserver is nil.
 func All(rs ...Reserver) Reserver {
@@ -37,12 +36,12 @@ func All(rs ...Reserver) Reserver {
 
 type all []Reserver
 
-// Parts returns the reservers. Packages of this module ask an All for them.
+// Parts is for packages of this module.
 func (a all) Parts() allornothing.Parts[Reserver] {
 	return append(allornothing.Parts[Reserver]{}, a...)
 }
 
-// Rate returns the lowest rate, or 0 if a reserver has no method Rate.
+// Rate returns the lowest rate, or 0 if a reserver has none.
 func (a all) Rate() float64 {
 	lowest := math.Inf(1)
 	for _, r := range a {
@@ -133,7 +132,6 @@ func (b *bundle) Settle(actual int) {
 	allornothing.Cancel(len(b.parts), func(i int) { b.parts[i].Settle(actual) })
 }
 
-// Begin and End are the parts'.
 func (b *bundle) Begin() {
 	for i := range b.parts {
 		b.parts[i].engine().Begin()

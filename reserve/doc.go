@@ -1,24 +1,24 @@
-// Package reserve is the one API of pace's limiters. A [Limiter] promises permits, and a [Reservation] is such a
-// promise. A [Policy] says what is limited and how. Policies come from package pace (bursty, token bucket), warmup,
-// window and others.
+// Package reserve is the API of pace's limiters. A [Limiter] makes promises of permits: a [Reservation] each. A
+// [Policy] says what is limited and how. Policies come from package pace (bursty, token bucket), warmup, window and
+// others.
 //
 // # Which method
 //
 // Most callers should use [Limiter.Acquire]: it waits until the permits may be used. [Limiter.TryAcquire] takes them
-// now or not at all, and [Limiter.TakeUpTo] as many as there are. [Limiter.Reserve] returns when they may be used. The
-// caller can cancel its Reservation, or settle it at the permits really used. [All] asks several limiters at once.
+// now or not at all, and [Limiter.TakeUpTo] as many as there are. [Limiter.Reserve] returns when they may be used, and
+// its Reservation can be cancelled, or settled at the permits really used. [All] asks several limiters at once.
 // [Limiter.Peek], [Limiter.Forecast] and [Limiter.Snapshot] take nothing.
 //
 // # Time
 //
 // Promised times are exact to the nanosecond. They become earlier when other callers give permits back, and later only
 // by a pause or a lower [Limiter.Retime]. On Linux a wait typically ends within tens of microseconds of its time,
-// elsewhere within what the system's timers allow; [WithSlack] trades that for processor time. [WithClock] sets a fake
-// clock. In a testing/synctest bubble times are exact.
+// elsewhere as the system's timers allow; [WithSlack] trades that for processor time. [WithClock] sets a fake clock. In
+// a testing/synctest bubble times are exact.
 //
 // While a laptop's lid is shut, the monotonic clock of Linux and macOS stands still. On Linux a limiter finds that out
-// within a minute, or a 1,440th of a wait that is longer than a day. On macOS a wait, a pause and a window last as much
-// longer. Calendars follow the wall clock everywhere.
+// within a minute (of waits longer than a day, a 1,440th). On macOS a wait, a pause and a window last as much longer.
+// Calendars follow the wall clock everywhere.
 //
 // # Errors
 //

@@ -17,8 +17,8 @@ type WaitError struct {
 	Wait    time.Duration // how long it would have waited
 	MaxWait time.Duration // the longest wait that was allowed; negative if the deadline had passed
 	Cause   error         // context.DeadlineExceeded where the deadline was the reason; otherwise nil
-	// Limit names the limit that refused: by its own name ([WithName], a shared limiter's, a limit's of package
-	// outbound), or "2 of 3" for the second limiter of an [All]. It is empty for a limiter without a name.
+	// Limit is the name of the limit that refused ([WithName], a shared limiter's, a limit's of package outbound), or
+	// "2 of 3" for the second of an [All]; empty without a name.
 	Limit string
 }
 
@@ -33,13 +33,12 @@ func (e *WaitError) Error() string {
 	return fmt.Sprintf("pace: a wait of %v%s is longer than the longest allowed, %v", e.Wait, by, e.MaxWait)
 }
 
-// Unwrap returns Cause.
 func (e *WaitError) Unwrap() error { return e.Cause }
 
 // Timeout reports whether a deadline was the reason, as for a net.Error.
 func (e *WaitError) Timeout() bool { return e.Cause != nil }
 
-// A ValueError reports an argument or an option whose value makes no sense. Nothing was changed.
+// A ValueError reports an argument or an option that makes no sense. Nothing was changed.
 type ValueError struct {
 	Package string // the package that refused it: "pace", "window"
 	Name    string // the argument or option: "permits", "WithBurst"
@@ -66,10 +65,9 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("%s: %s does not apply to %s", e.Package, e.Option, e.Limiter)
 }
 
-// ErrCancelled is [Reservation.Wait]'s error for a cancelled reservation.
+// ErrCancelled is the error of waiting for a cancelled [Reservation].
 var ErrCancelled = engine.ErrCancelled
 
-// valueError is package invalid, for this package.
 func valueError(name string, value any, want string) error {
 	return &ValueError{Package: "pace", Name: name, Value: value, Want: want}
 }
@@ -88,11 +86,11 @@ func checkRate(permitsPerSecond float64) error {
 	return valueError("rate", permitsPerSecond, "a positive number of permits per second")
 }
 
-// A SizeError reports a request for more permits than the limiter ever grants to a request. Nothing was taken. Make
-// several requests for at most Max permits.
+// A SizeError reports a request for more permits than the limiter ever grants to a request. Nothing was taken. Split it
+// into requests for at most Max permits.
 //
 // With window.New(10, time.Second), Acquire(ctx, 11) returns a SizeError with Permits 11 and Max 10. Bursty and
-// warming-up limiters never return one.
+// warming-up limiters never return it.
 type SizeError struct {
 	Permits int // the number asked for
 	Max     int // the largest number that one request may ask for

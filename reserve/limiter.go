@@ -7,24 +7,23 @@ import (
 	"github.com/nextfree/pace/internal/engine"
 )
 
-// A Limiter hands out permits at a rate. Most callers should use [Limiter.Acquire], which waits for them. Callers that
-// must not block use [Limiter.TryAcquire]. Callers that do something else meanwhile use [Limiter.Reserve].
+// A Limiter hands out permits at a rate. Most callers should use [Limiter.Acquire], which waits for them.
+// [Limiter.TryAcquire] never blocks, and [Limiter.Reserve] is for callers that do something else meanwhile.
 //
-// A request learns at once when it may go. No size is refused (except by a smaller window: see [SizeError]). Unless the
-// policy has [PayUpfront], a request goes as soon as the requests before it are paid for, and the next request waits
-// for its permits. At 1/s, Acquire(8) goes at once, and the next Acquire(1) 8 s later. (Package window has its own
-// rules.) Requests go in the order in which they were made. When a request gives up, or settles for less, those behind
-// it go earlier.
+// A request is told at once when it may go. Any size is granted (except by a smaller window: see [SizeError]). Unless
+// the policy has [PayUpfront], a request goes as soon as the requests before it are paid for, and the next request
+// waits for its permits. At 1/s, Acquire(8) goes at once, and the next Acquire(1) 8 s later. (Package window has its
+// own rules.) Requests go in order. When a request gives up, or settles for less, those behind it go earlier.
 //
-// A Limiter comes from a [Policy] or from a variant's constructor. Its zero value and nil panic. It must not be copied.
-// All methods may be called at the same time.
+// A Limiter comes from a [Policy] or from a variant's constructor. Its zero value and nil panic, and it must not be
+// copied. All methods may be called at the same time.
 type Limiter engine.Limiter
 
 func (l *Limiter) engine() *engine.Limiter { return (*engine.Limiter)(l).Made() }
 
 // Acquire waits for n permits (at least 1), and returns how long that took. If they would come after the context's
-// deadline or the policy's longest wait, it takes nothing and returns a *[WaitError] at once. If the context is or gets
-// done, it returns the cause, and gives the permits back.
+// deadline or the policy's longest wait, it takes nothing and returns a *[WaitError] at once. If the context ends, it
+// returns the cause, and gives the permits back.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	if err := checkPermits(n); err != nil {
 		return 0, err
@@ -35,10 +34,10 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 // TryAcquire takes n permits if they may be used now, and reports whether it did. For n < 1 it returns false. It
 // neither blocks nor allocates.
 //
-// Do not poll a warming-up limiter: while it grants nothing it cools, and the next permit takes longer. Use Acquire.
+// Do not poll a warming-up limiter: while it grants nothing it cools. Use Acquire.
 func (l *Limiter) TryAcquire(n int) bool { return (*engine.Limiter)(l).TryAcquire(n) }
 
-// Wait is Acquire(ctx, 1), in the form that many clients take a limiter in.
+// Wait is Acquire(ctx, 1), in the form that many clients take.
 func (l *Limiter) Wait(ctx context.Context) error {
 	_, err := (*engine.Limiter)(l).Acquire(ctx, 1)
 	return err
@@ -47,8 +46,8 @@ func (l *Limiter) Wait(ctx context.Context) error {
 // Allow is TryAcquire(1).
 func (l *Limiter) Allow() bool { return (*engine.Limiter)(l).TryAcquire(1) }
 
-// TakeUpTo takes as many of n permits as TryAcquire(1) would get until it fails, and returns how many: for work in
-// batches. It neither blocks nor allocates. The other permits do not count as refused.
+// TakeUpTo takes as many of n permits as there are now, and returns how many: for work in batches. It neither blocks
+// nor allocates. The other permits do not count as refused.
 //
 // At 10/s with 5 stored, TakeUpTo(100) returns 6, since the next permit is prepaid; with [PayUpfront] 5.
 func (l *Limiter) TakeUpTo(n int) (taken int) { return l.engine().TakeUpTo(n) }

@@ -9,16 +9,14 @@ func (l *Limiter) Rate() float64 { return l.engine().Rate() }
 // warming-up limiter they take time.
 func (l *Limiter) Stored() float64 { return l.engine().Stored() }
 
-// NextFree returns when a request for one permit, made now, would be granted. It takes nothing.
+// NextFree returns when a request for one permit, made now, would be granted.
 func (l *Limiter) NextFree() time.Time { return l.engine().NextFree() }
 
-// Peek returns how long a request for n permits (at least 1), made now, would wait. It takes nothing, so another caller
-// may change that. [WithMaxWait] does not apply.
+// Peek returns how long a request for n permits (at least 1), made now, would wait, or a *[SizeError] if the limiter
+// never grants as many. Another caller may change that. [WithMaxWait] does not apply.
 //
-// For n < 1 it returns a *[ValueError], and a *[SizeError] if the limiter never grants as many.
-//
-// At 1/s, after Acquire(8), Peek(1) returns 8 s, and so does Peek(100): a request does not wait for its own permits.
-// With [PayUpfront] and nothing stored, Peek(8) returns 8 s at once.
+// At 1/s, after Acquire(8), Peek(1) and Peek(100) return 8 s: a request does not wait for its own permits. With
+// [PayUpfront] and nothing stored, Peek(8) returns 8 s.
 func (l *Limiter) Peek(n int) (wait time.Duration, err error) {
 	if err := checkPermits(n); err != nil {
 		return 0, err
@@ -27,11 +25,10 @@ func (l *Limiter) Peek(n int) (wait time.Duration, err error) {
 }
 
 // Forecast returns when the last of n requests for one permit would go, each made when the one before is granted: by
-// then n more items of work can have started. It takes nothing. An n below 1 counts as 1, which gives
-// [Limiter.NextFree].
+// then n more items of work can have started. An n below 1 counts as 1.
 //
-// It is exact if no other caller asks and the rate stays. At 10/s with 10 stored, the last of 111 goes 10 s from now:
-// 10 permits are stored, the next is prepaid, and each of the other 100 takes 100 ms.
+// It is exact if no other caller asks and the rate stays. At 10/s with 10 stored, the last of 111 goes in 10 s: 10
+// permits are stored, the next is prepaid, and the other 100 take 100 ms each.
 func (l *Limiter) Forecast(n int) time.Time { return l.engine().Forecast(n) }
 
 // A Snapshot is a limiter's state at one moment, and counts since the limiter was made.
@@ -40,29 +37,28 @@ func (l *Limiter) Forecast(n int) time.Time { return l.engine().Forecast(n) }
 type Snapshot struct {
 	Rate     float64 // fresh permits per second; +Inf: no limit
 	Capacity float64 // the largest number of permits that can be stored; of a window, how many it allows
-	// Level is the number of stored permits, or what a window has room for. While permits are owed it is negative:
-	// minus the fresh permits that must come first, for granted and for waiting requests.
+	// Level is the number of stored permits, or what a window has room for; negative while permits are owed: minus the
+	// fresh permits that must come first.
 	Level       float64
 	Wait        time.Duration // until a request for one permit, made now, would be granted
 	PausedUntil time.Time     // the end of the pause; the zero time if there is none
 
-	// Granted counts permits that were promised, or that [Reservation.Settle] charged beyond that.
+	// Granted counts permits that were promised, or charged beyond that by [Reservation.Settle].
 	Granted uint64
-	// Refused counts permits in requests that TryAcquire, a *[WaitError] or a *[SizeError] refused. See
-	// [Limiter.Snapshot].
+	// Refused counts permits of refused requests: see [Limiter.Snapshot].
 	Refused uint64
-	// GivenBack counts permits that came back: by Cancel, by Settle for less, or from callers that gave up.
+	// GivenBack counts permits that came back by Cancel, Settle, or callers that gave up.
 	GivenBack uint64
 
 	Waiting int           // callers that wait now, in Acquire or in Wait of a reservation
 	Waited  time.Duration // the sum of the waits that are over, of callers that went and that gave up
 }
 
-// Snapshot returns the limiter's state and counts, for logs and metrics. It takes no permits.
+// Snapshot returns the limiter's state and counts, for logs and metrics.
 //
 // At 10/s, with 10 stored of up to 10, after TryAcquire(6): Rate 10, Capacity 10, Level 4, Wait 0, Granted 6. After
 // another TryAcquire(9): Level -5, Wait 500 ms, Granted 15.
 //
-// Until the first Snapshot, Refused does not count a TryAcquire that fails without the limiter's lock: it writes
-// nothing, and is as fast from many goroutines as from one. For that count, call Snapshot once at the start.
+// Until the first Snapshot, Refused does not count a TryAcquire that fails without the limiter's lock, which is as fast
+// from many goroutines as from one. For that count, call Snapshot once at the start.
 func (l *Limiter) Snapshot() Snapshot { return Snapshot(l.engine().Snapshot()) }

@@ -8,60 +8,53 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 )
 
-// A Reservation is a promise of permits at a known time. From then on the caller may use them; otherwise it should call
-// Cancel, so that other callers get them.
+// A Reservation is a promise of permits at a known time. The caller then uses them, or calls Cancel so that others get
+// them.
 //
 // The time becomes earlier when a request in front gives up or settles for less, and later only by a pause, a lower
-// [Limiter.Retime], or the use of a window's permits that takes long. At and Delay return the present time, and Wait
-// ends at it.
+// [Limiter.Retime], or the use of a window's permits that takes long. At and Delay return the time as it is known now.
 //
-// A Reservation is returned by value and costs no allocation. It must not be copied further (go vet reports it): a
-// second Cancel must find the first. A function that returns one has a named result and a bare return. The zero value,
-// which comes with an error, promises nothing. All methods may be called at the same time.
+// A Reservation is returned by value, and must not be copied further (go vet reports it): a second Cancel must find the
+// first. A function that returns it has a named result and a bare return. The zero value, which comes with an error,
+// promises nothing. All methods may be called at the same time.
 type Reservation engine.Reservation
 
 func (r *Reservation) engine() *engine.Reservation { return (*engine.Reservation)(r) }
 
-// Permits returns the number of reserved permits.
 func (r *Reservation) Permits() int { return r.engine().Permits() }
 
-// At returns when the permits may be used, by what is known now; after that time, the time last known. A caller that
-// sleeps until At should ask again, or use Wait.
+// At returns when the permits may be used; after that time, the time last known. Do not sleep until At, which may
+// change: use Wait.
 func (r *Reservation) At() time.Time { return r.engine().At() }
 
-// Delay returns how long it is until the permits may be used; never negative.
+// Delay returns how long it is until At; never negative.
 func (r *Reservation) Delay() time.Duration { return r.engine().Delay() }
 
-// Wait blocks until the permits may be used. If the context ends first, Wait gives them back, as Cancel does, and
-// returns the cause. If its deadline is before the time promised now, it does so at once and returns a *[WaitError].
-// For a cancelled reservation it returns [ErrCancelled].
+// Wait blocks until the permits may be used. If the context ends first, or its deadline is before the time promised now
+// (then at once, with a *[WaitError]), Wait gives them back and returns the cause. For a cancelled reservation it
+// returns [ErrCancelled].
 func (r *Reservation) Wait(ctx context.Context) error { return r.engine().Wait(ctx) }
 
-// Cancel is Settle(0): the permits were not used. It may be called in any order and at any time. After the first Cancel
-// or Settle it does nothing.
+// Cancel is Settle(0): the permits were not used.
 //
 // The limiter is then as if the permits had never been reserved. Before the reservation's time, all requests behind it
-// move up. After it, as many permits come back as would still be stored. No granted request is recalled, and no
-// promised time becomes later.
+// move up; after it, as many permits come back as would still be stored. No promised time becomes later.
 //
-// When 100 callers queue at 10/s and all give up, in any order, the next caller waits for one permit. At 10/s with 10
-// stored, Reserve(6), TryAcquire(4) and, 400 ms later, Cancel of the first leave 10 stored.
+// When 100 callers queue at 10/s and all give up, in any order, the next caller waits for one permit.
 //
-// Do not cancel permits that were used. golang.org/x/time/rate's Cancel does nothing once the time has come; here a
-// ported "defer r.Cancel()" would double the rate.
+// Do not cancel permits that were used.
 func (r *Reservation) Cancel() { r.engine().Settle(0) }
 
 // Settle says how many permits were really used; a negative number counts as 0. If fewer were used than reserved, the
 // others are given back as by Cancel, and a waiting reservation keeps its place. If more were used, the difference is
-// charged behind all requests that wait. Afterwards Cancel and Settle do nothing.
+// charged behind all requests that wait. Only the first Cancel or Settle counts.
 //
 // At 10/s, a call that reserved 5 permits and settles at 25 makes the next call wait 2 s longer. If it settles at 1
 // before the next is granted, the next waits 0.4 s less.
 func (r *Reservation) Settle(actual int) { r.engine().Settle(actual) }
 
-// A Promise implements a Reservation for a [Reserver] outside this package: see [NewReservation]. It has methods of the
-// same names, types and meaning: Permits, At, Delay, Wait, Cancel and Settle. A Delay of 0 is leave to go: a promise
-// that has only a forecast returns more.
+// A Promise implements a Reservation for a [Reserver] outside this package: see [NewReservation]. Its methods mean what
+// the Reservation's do. A Delay of 0 lets the caller go: a promise that has only a forecast returns more.
 type Promise = engine.Promise
 
 // NewReservation returns a reservation that calls the promise. It panics if p is nil.

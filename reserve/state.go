@@ -1,6 +1,6 @@
 package reserve
 
-// A StateError says why bytes are not the state of a limiter of that policy. Nothing was restored.
+// A StateError says why bytes are not the state of a limiter of that policy.
 type StateError struct {
 	Why string // "they are cut off"
 }
@@ -8,12 +8,11 @@ type StateError struct {
 func (e *StateError) Error() string { return "pace: these bytes are no state to restore: " + e.Why }
 
 // AppendBinary appends to b what must outlive the process: what is stored or owed, what is used of a window or a
-// period, and when a pause ends. [Policy.Restore] makes a limiter of it, on this machine or another.
+// period, and the end of a pause, in some 75 bytes (a window: 2 to 12 for each call in it): see FORMATS.md.
+// [Policy.Restore] makes a limiter of it, on this machine or another.
 //
 // Waiting requests are left out, as if they had given up, but a warming-up limiter stays as warm as they made it.
-// Granted permits count as used: a restart loses at most what the process had reserved and not settled.
-//
-// A bursty limiter's state takes some 75 bytes, a window's 2 to 12 for each call in it: see FORMATS.md.
+// Granted permits count as used.
 //
 // It returns an error for a variant of your own without Load.
 func (l *Limiter) AppendBinary(b []byte) ([]byte, error) { return l.engine().AppendBinary(b) }
@@ -21,10 +20,10 @@ func (l *Limiter) AppendBinary(b []byte) ([]byte, error) { return l.engine().App
 // Restore returns a limiter of this policy with a state that [Limiter.AppendBinary] has saved, as if idle since. The
 // policy may be another of the same variant: then the limiter changes now, as by [Limiter.SetPolicy].
 //
-// The time between is the wall clock's. If that was set back, no time has passed: what is owed is owed from now on.
+// The time between is the wall clock's; if that was set back, none has passed.
 //
-// A bursty limiter at 10/s that owes 5 s is saved. Restored after 2 s, it owes 3 s. After 7 s, it has 10 permits
-// stored, if it stores a second's.
+// A bursty limiter at 10/s is saved while it owes 5 s. Restored after 2 s, it owes 3 s. After 7 s, it has 10 permits
+// stored.
 //
 // It returns a *[StateError] if the bytes are of another variant, of a newer version, or damaged.
 func (p *Policy) Restore(state []byte) (*Limiter, error) {

@@ -3,10 +3,10 @@ package reserve
 import "time"
 
 // SetRate changes the rate from now on. With a capacity that is a time (pace.WithBurst, the default, and warm-up), it
-// changes neither promised times nor what is owed: at 1/s, after Acquire(8), SetRate(2) leaves the next caller waiting
-// the same 8 s, and the one behind it waits 8.5 s. Stored permits scale with the capacity: 6 of 10 become 12 of 20 at
-// twice the rate. With a capacity in permits (pace.WithCapacity, pace.NewTokenBucket) it is [Limiter.Retime], and so it
-// is after a Retime. +Inf means no limit. Package window has its own rule.
+// keeps promised times and what is owed: at 1/s, after Acquire(8), SetRate(2) leaves the next caller waiting the same 8
+// s, and the caller behind it waits 8.5 s. Stored permits scale with the capacity. With a capacity in permits
+// (pace.WithCapacity, pace.NewTokenBucket) it is [Limiter.Retime], and so it is after a Retime. +Inf means no limit.
+// Package window has its own rule.
 //
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) SetRate(permitsPerSecond float64) error {
@@ -17,16 +17,14 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 	return nil
 }
 
-// Retime changes the rate from now on, for waiting requests too: use it to follow what a server allows. It keeps
-// permits: the debt and all remaining waits are multiplied by the old rate over the new, stored permits stay as far as
-// they fit, and a refund gives back as many permits as before. At 1/s, after Acquire(8), Retime(2) makes the next
-// caller wait 4 s and the one behind it 4.5 s. With 6 of 10 permits stored, it leaves 6 of 20. A warming-up limiter
-// stays as cold as it is.
+// Retime changes the rate from now on, for waiting requests too, as a server's limit changes. It keeps permits:
+// remaining waits and the debt are multiplied by the old rate over the new, and stored permits stay as far as they fit.
+// At 1/s, after Acquire(8), Retime(2) makes the next caller wait 4 s and the caller behind it 4.5 s. A warming-up
+// limiter stays as cold as it is.
 //
 // A lower rate makes promised times later. A waiting caller whose deadline no longer fits gives up. From then on the
-// limiter keeps permits whenever its rate changes: [Limiter.SetRate] and [Limiter.SetPolicy] are Retime too. So they
-// can be mixed: at 100/s with 100 callers waiting, the last waits 1 s; after Retime(50) 2 s, and after SetRate(100) 1
-// s.
+// limiter keeps permits whenever its rate changes: [Limiter.SetRate] and [Limiter.SetPolicy] are Retime too. At 100/s
+// with 100 callers waiting, the last waits 1 s; after Retime(50) 2 s, and after SetRate(100) 1 s.
 //
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) Retime(permitsPerSecond float64) error {
@@ -40,7 +38,7 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 // SetPolicy replaces the policy from now on by another of the same kind: its rate, store or window, cold factor,
 // longest wait and slack, but not its [WithStored]. It keeps times or permits as [Limiter.SetRate] does, by the policy
 // before. At 10/s, 6 of 10 stored permits stay 6 under a policy of pace.WithCapacity(20). Stored permits that do not
-// fit into a smaller store are gone: requests that wait for a pause to end, or upfront, may become later by those.
+// fit into a smaller store are gone, and requests that wait for a pause to end, or upfront, may become later by those.
 //
 // If the policy is nil, of another kind, has another clock or pays in another way, it returns a *[ValueError] and
 // changes nothing.
@@ -55,14 +53,12 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 	return valueError("SetPolicy's policy", "of "+p.engine().Terms().Limiter, want)
 }
 
-// PauseUntil stops the limiter's clock until t. No request goes before t, all times still to come move by the pause,
-// and no permits are stored. A request made during the pause may go from its end on. A later PauseUntil extends the
-// pause, an earlier t changes nothing, and [Limiter.Resume] ends it.
-//
-// A waiting caller whose deadline no longer fits gives up at once, and callers behind it move up.
+// PauseUntil stops the limiter's clock until t. All times still to come move by the pause, and no permits are stored. A
+// waiting caller whose deadline no longer fits gives up at once. A later PauseUntil extends the pause; an earlier t
+// changes nothing.
 //
 // A limiter at 10/s with callers due in 100 and 200 ms, paused for 2 s, serves them in 2.1 and 2.2 s.
 func (l *Limiter) PauseUntil(t time.Time) { l.engine().PauseUntil(t) }
 
-// Resume ends a pause now. Times still to come become earlier by the rest of it. Without a pause it does nothing.
+// Resume ends a pause now. Times still to come become earlier by the rest of it.
 func (l *Limiter) Resume() { l.engine().Resume() }

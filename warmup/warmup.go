@@ -1,14 +1,12 @@
 // Package warmup is for servers with cold caches, and for pools that open connections as needed. Its limiter begins
 // slowly and reaches its rate after a warm-up period. It is a port of Guava's SmoothWarmingUp.
 //
-// An idle limiter is cold: its first permit takes coldFactor times longer, and later permits less and less. After a
-// warm-up period it reaches its rate. At 2/s with a period of 4 s, eight callers in a row wait for 0, 1.38, 1.13, 0.88,
-// 0.63, 0.5, 0.5 and 0.5 s.
+// An idle limiter is cold: its first permit takes coldFactor times longer, and later permits less and less. At 2/s with
+// a period of 4 s, eight callers in a row wait for 0, 1.38, 1.13, 0.88, 0.63, 0.5, 0.5 and 0.5 s.
 //
 // # The curve
 //
-// The store is the cold: it is full after an idle time and empty under load. The more permits are stored, the longer
-// each takes:
+// The store is the cold: full after an idle time, empty under load. The more permits are stored, the longer each takes:
 //
 //	interval
 //	  cold ^                  /
@@ -38,9 +36,9 @@ import (
 
 var valueError = invalid.In("warmup")
 
-// New returns a limiter that warms up. It is cold at first, and after an idle time of a period. Under load it takes a
-// period to reach the rate. At 100/s with a period of 10 s, a cold limiter begins at 33/s and reaches 100/s after 10 s.
-// From warm, up to 5 s without a request cost nothing. After 7.5 s it begins at half its rate.
+// New returns a limiter that warms up. It is cold at first, and after an idle time of a period. At 100/s with a period
+// of 10 s, a cold limiter begins at 33/s and reaches 100/s after 10 s. From warm, up to 5 s without a request cost
+// nothing. After 7.5 s it begins at half its rate.
 //
 // It returns a *[reserve.ValueError] for a rate that is not positive or a period below a microsecond, and a
 // *[reserve.OptionError] for an option that does not apply: [WithColdFactor], [reserve.WithStored] (default: full, that
@@ -54,7 +52,7 @@ func New(permitsPerSecond float64, period time.Duration, opts ...reserve.Option)
 	return p.Limiter(), nil
 }
 
-// Policy returns the policy of New's limiters, for many keys or a shared limiter. Its errors are New's.
+// Policy returns the policy of New's limiters, for many keys or a shared limiter, with New's errors.
 func Policy(permitsPerSecond float64, period time.Duration, opts ...reserve.Option) (*reserve.Policy, error) {
 	if period < time.Microsecond { // as of New(10, 60), which means 60 ns
 		return nil, valueError("period", period, "at least a microsecond, as in 10*time.Second")
@@ -65,9 +63,8 @@ func Policy(permitsPerSecond float64, period time.Duration, opts ...reserve.Opti
 	}.Policy(permitsPerSecond, opts...)
 }
 
-// WithColdFactor sets how many times longer a permit takes in a cold limiter. At 2/s and with a factor of 3, the first
-// two permits of a cold limiter are nearly 1.5 s apart. At least 1, which is no warm-up at all. Default: 3, as in
-// Guava.
+// WithColdFactor sets how many times longer a permit takes in a cold limiter. At least 1, which is no warm-up. Default:
+// 3, as in Guava.
 func WithColdFactor(f float64) reserve.Option {
 	return variant.Option("WithColdFactor", func(w *warming) error {
 		if !(f >= 1 && f <= math.MaxFloat64) {

@@ -13,8 +13,8 @@ import (
 
 var valueError = invalid.In("calendar")
 
-// New returns a limiter that grants n permits in each period: New(10_000, Daily(losAngeles, 0)) for 10,000 a day, reset
-// at midnight in California. The present period begins unused.
+// New returns a limiter that grants n permits in each period, of which the present one begins unused. New(10_000,
+// Daily(losAngeles, 0)) for 10,000 a day, reset at midnight in California.
 //
 // It returns a *[reserve.ValueError] for an n below 1, and for a Period or an option that makes no sense, and a
 // *[reserve.OptionError] for an option that does not apply: [Spread], [WithMargin], [reserve.WithClock],
@@ -27,7 +27,7 @@ func New(n int, per Period, opts ...reserve.Option) (*reserve.Limiter, error) {
 	return p.Limiter(), nil
 }
 
-// Policy returns the policy of such limiters, for many keys or a shared limiter. Its errors are New's.
+// Policy returns the policy of New's limiters, for many keys or a shared limiter, with New's errors.
 func Policy(n int, per Period, opts ...reserve.Option) (*reserve.Policy, error) {
 	if n < 1 {
 		return nil, valueError("n", n, "at least 1 permit")
@@ -62,8 +62,7 @@ type settings struct {
 // Spread paces what is left of the quota over the rest of the period: no faster than soonest times the even rate.
 // Soonest is at least 1: 1 is strictly even. Default: +Inf, no pacing.
 //
-// With 8,640 a day and Spread(1), a call goes each 10 s from midnight on, or each 5 s if none was made until noon. With
-// Spread(4), calls go each 2.5 s at midnight if callers ask without a pause.
+// With 8,640 a day and Spread(1), a call goes each 10 s from midnight on, or each 5 s if none was made until noon.
 func Spread(soonest float64) reserve.Option {
 	return variant.Option("Spread", func(s *settings) error {
 		if !(soonest >= 1) {

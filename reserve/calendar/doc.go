@@ -1,11 +1,11 @@
-// Package calendar limits to a quota that begins anew on the clock: "10,000 a day, reset at midnight in California".
+// Package calendar limits to a quota that begins anew by the clock: "10,000 a day, reset at midnight in California".
 //
 //	california, err := time.LoadLocation("America/Los_Angeles")
 //	...
 //	limiter, err := calendar.New(10_000, calendar.Daily(california, 0))
 //
-// It grants 10,000 until midnight, and 10,000 after it. A token bucket of 10,000 a day grants up to 19,999 in its first
-// day, and a window of 24 hours counts a day from each call.
+// A token bucket of 10,000 a day grants up to 19,999 in its first day, and a window of 24 hours counts a day from each
+// call.
 //
 // # What is promised
 //
@@ -22,8 +22,8 @@
 // periods.
 //
 // Waiting requests use at once the permits that are given back in their period. After its end these are worth nothing.
-// A period of [FromFirst] begins with the first request that is granted. If all of its permits come back, it closes
-// again.
+// A period of [FromFirst] begins with the first request that is granted, and closes again if all of its permits come
+// back.
 //
 // A server may count a call that is out when a period begins in either period. Under package outbound both count it. A
 // period of [FromFirst] then lasts until its length after the first answer to a call that was granted in it, and grants
@@ -34,8 +34,8 @@
 // The time of day is that of a wall clock, read at each request. A day on which the clocks are changed has 23 or 25
 // hours, and one quota.
 //
-// If the wall clock is set back into an earlier period, the present period goes on until its own end: nothing is
-// granted twice. If it is set forward, or a laptop wakes up, the period that it shows begins.
+// If the wall clock is set back into an earlier period, the present period goes on until its own end. If it is set
+// forward, or a laptop wakes up, the period that it shows begins.
 //
 // # Restarts
 //
@@ -46,10 +46,9 @@
 // # Changes
 //
 // A pause grants nothing until its end, and the periods go on. SetRate changes the quota: the rate is that of a
-// period's usual length (24 h, 7 days, 30.436875 days). Waiting requests are granted no later than they were promised;
-// with Retime they wait as the new quota says. A pause, a call that is out and what a server says end such a promise:
-// it did not know of them. SetPolicy may change the period too, and keeps what is used of the present period.
+// period's usual length (24 h, 7 days, 30.436875 days). Waiting requests are granted no later than they were promised,
+// except after a pause, a call that is out or a server's word; with Retime they wait as the new quota says. SetPolicy
+// may change the period too, and keeps what is used of the present period.
 //
-// A waiting request takes 64 bytes. A request takes one step of arithmetic, and a refund one for each request that
-// waits behind it.
+// A waiting request takes 64 bytes.
 package calendar

@@ -98,17 +98,15 @@ func (l *ledger) shift(step int64) {
 	l.Shift(step)
 }
 
-// Present implements [line.Kind].
 func (l *ledger) Present() state { return l.state }
 
 func (l *ledger) Rate() float64 { return l.rate }
 
-// Left implements [line.Kind].
 func (l *ledger) Left() int64 { return l.quota - (l.state.used - l.state.beyond) }
 
 func (l *ledger) Size() (capacity float64, largest int) { return float64(l.quota), math.MaxInt }
 
-// manySteps is how exact a forecast of paced requests is: one by one up to a million.
+// manySteps is up to where a forecast of paced requests goes one by one.
 const manySteps = 1_000_000
 
 // Forecast is too early for FromFirst with a margin, whose periods begin ever later.

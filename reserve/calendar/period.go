@@ -9,11 +9,10 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A Period says when a quota begins anew. It comes from [Daily], [Weekly], [Monthly], [Every] or [FromFirst]. The zero
-// Period is an error in [New] and [Policy].
+// A Period says when a quota begins anew. The zero Period is an error in [New] and [Policy].
 //
-// A period begins at the first moment at which the clocks in its place show its beginning or a later time. If they skip
-// it, that is the moment of the change. If they show it twice, it is the first of the two.
+// A period begins when the clocks in its place first show its beginning or a later time. If they show it twice, it is
+// the first of the two.
 type Period struct {
 	kind    kind
 	loc     *time.Location
@@ -34,17 +33,17 @@ const (
 	fromFirst
 )
 
-// Daily returns the periods that begin each day at a time of day (0 to under 24 h) in a place. YouTube's quota is
+// Daily returns periods that begin each day at a time of day (0 to under 24 h) in a place. YouTube's quota is
 // Daily(losAngeles, 0).
 func Daily(loc *time.Location, at time.Duration) Period { return Period{kind: daily, loc: loc, at: at} }
 
-// Weekly returns the periods that begin on a day of the week, at a time of day (0 to under 24 h), in a place.
+// Weekly returns periods that begin on a day of the week, at a time of day (0 to under 24 h), in a place.
 func Weekly(loc *time.Location, day time.Weekday, at time.Duration) Period {
 	return Period{kind: weekly, loc: loc, weekday: day, at: at}
 }
 
-// Monthly returns the periods that begin at midnight of a day of the month (1 to 31) in a place; in a shorter month on
-// its last day: Monthly(loc, 31) on the 28th or 29th of February.
+// Monthly returns periods that begin at midnight of a day of the month (1 to 31) in a place, in a shorter month of its
+// last day.
 func Monthly(loc *time.Location, day int) Period { return Period{kind: monthly, loc: loc, day: day} }
 
 // Every returns the periods of length d aligned to the Unix epoch, 1970-01-01 00:00 UTC: Every(time.Hour) begins at
@@ -55,7 +54,6 @@ func Every(d time.Duration) Period { return Period{kind: every, length: d} }
 // hour, a language model's five hours.
 func FromFirst(d time.Duration) Period { return Period{kind: fromFirst, length: d} }
 
-// String returns the call that makes the period: "calendar.Daily(America/Los_Angeles, 0s)".
 func (p Period) String() string {
 	switch p.kind {
 	case daily:
@@ -91,7 +89,7 @@ func (p Period) check() error {
 	return nil
 }
 
-// nominal returns the usual length: a month is a twelfth of the Gregorian mean year.
+// nominal returns the usual length: a month's is a twelfth of the Gregorian mean year.
 func (p Period) nominal() time.Duration {
 	switch p.kind {
 	case daily:
@@ -142,7 +140,7 @@ func (p Period) nth(t, n int64) int64 {
 	return p.begin(y, m, d, i+int(min(n, centuries)))
 }
 
-// passed returns how many periods, the first of which begins at from, are over at t; at most so many.
+// passed returns how many periods, the first of which begins at from, are over at t, at most most.
 func (p Period) passed(from, t, most int64) int64 {
 	if p.kind >= every {
 		return min(most, (t-from)/int64(p.length))
@@ -152,7 +150,6 @@ func (p Period) passed(from, t, most int64) int64 {
 
 const centuries = 100_000 // days: more than there are until 2262
 
-// begin returns the beginning of the i-th period after a date's.
 func (p Period) begin(y int, m time.Month, d, i int) int64 {
 	switch p.kind {
 	case weekly:

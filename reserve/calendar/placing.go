@@ -39,7 +39,6 @@ func (l *ledger) open(s state, t int64) state {
 // owes returns the permits that later periods owe, if positive.
 func (l *ledger) owes(s state) int64 { return s.used - l.quota - s.beyond }
 
-// After implements [line.Kind].
 func (l *ledger) After(s state, permits, latest int64) state {
 	t := max(s.at, l.Now)
 	if l.Len() == 0 {
@@ -94,7 +93,6 @@ func (l *ledger) repaced(s state) int64 {
 	}
 }
 
-// Grant implements [line.Kind].
 func (l *ledger) Grant(number uint64, permits int64, after state) {
 	l.begin(l.open(l.state, after.at))
 	if after.begin != l.state.begin { // a period that opens with this request

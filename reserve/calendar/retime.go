@@ -17,7 +17,6 @@ func (l *ledger) Retime(now int64, permitsPerSecond float64) {
 	l.Advance(now)
 }
 
-// Change implements [engine.Changer].
 func (l *ledger) Change(now int64, to engine.Ledger) { l.change(now, to.(*ledger).rule) }
 
 // change replaces the rule. What is used of this period counts in the new rule's.

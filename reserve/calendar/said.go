@@ -6,8 +6,8 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// Said corrects the ledger by a server's permits left until a reset, a time of the limiter's. More left than the ledger
-// counts is not believed: calls may be on their way. A period of FromFirst ends when the server says. For others the
+// Said corrects the ledger by a server's permits left until a reset, a time of the limiter's. A larger number than the
+// ledger's is not believed: calls may be on their way. A period of FromFirst ends when the server says. For others the
 // difference is that of the two clocks, if it is less than half a period.
 func (l *ledger) Said(now int64, left float64, reset int64) {
 	l.Advance(now)

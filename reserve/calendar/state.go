@@ -26,7 +26,6 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	return b
 }
 
-// AppendTerms appends the rule.
 func (r *rule) AppendTerms(b []byte) []byte {
 	p := r.period
 	for _, n := range []uint64{math.Float64bits(r.rate), math.Float64bits(r.spread), uint64(r.quota), uint64(r.margin)} {
@@ -47,7 +46,7 @@ func offset(loc *time.Location) int {
 	return seconds
 }
 
-// loadTerms returns the rule that AppendTerms has saved; without terms r.
+// loadTerms returns the saved rule; without terms r.
 func (r *rule) loadTerms(terms []byte) (*rule, error) {
 	if len(terms) == 0 || bytes.Equal(terms, r.AppendTerms(nil)) {
 		return r, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/nextfree/pace/internal/smooth"
 )
 
-// inUse marks slots in use. A server may count a call at the edge of a period in either, so both count it.
+// inUse marks slots in use: a server may count a call at the edge of a period in either, so both count it.
 const inUse = 1 << 63
 
 // Begin counts a call that was granted in an earlier period in this one.
@@ -104,7 +104,6 @@ func (l *ledger) answered(slot smooth.Slot) {
 	l.reckon()
 }
 
-// gone forgets a call that was not sent.
 func (l *ledger) gone(number uint64) {
 	c := l.called(number)
 	if c == nil {
@@ -137,7 +136,6 @@ func (l *ledger) untilAtLeast(s state) int64 {
 	return s.end
 }
 
-// opened returns the state of a period of FromFirst whose first request is granted at a time.
 func (l *ledger) opened(t int64) state {
 	s := state{span: span{t, saturate.Add(t, int64(l.period.length))}, pacing: pacing{paced: t}}
 	if t == l.Now {

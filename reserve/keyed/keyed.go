@@ -13,17 +13,17 @@ import (
 var valueError = invalid.In("keyed")
 
 // ErrTooManyKeys is returned for a new key when [WithMaxKeys] keys are remembered and none that was looked at can be
-// dropped. Nothing was taken.
+// dropped.
 var ErrTooManyKeys = bykey.ErrTooManyKeys
 
-// ErrUnknown is for the policy function to return, or to wrap, for an unknown key: a deleted tenant, a revoked API key.
-// A remembered key is then forgotten, as by [Limiters.Forget], and its callers get the error.
+// ErrUnknown is for the policy function to return, or wrap, for a key that does not exist: a deleted tenant, a revoked
+// API key. A remembered key is then forgotten ([Limiters.Forget]), and its callers get the error.
 var ErrUnknown = bykey.ErrUnknown
 
-// Limiters is a limiter for each key. [New] makes it. It must not be copied. All methods may be called at the same
+// Limiters has a limiter for each key. [New] makes it. It must not be copied. All methods may be called at the same
 // time.
 //
-// Keys are compared with ==, so a NaN is a new key each time. A key of an interface type whose value can't be compared
+// Keys are compared with ==: a NaN is a new key each time. A key of an interface type whose value can't be compared
 // panics, as in a map.
 type Limiters[K comparable] bykey.Limiters[K]
 
@@ -37,20 +37,20 @@ type settings struct {
 	ttl     time.Duration
 }
 
-// WithMaxKeys sets how many keys are remembered at most. Past it a new key is refused with [ErrTooManyKeys]. Default:
-// 1<<20, some 90 MB. With 0 or less, every key is refused.
+// WithMaxKeys sets how many keys are remembered at most; a new key beyond that is refused with [ErrTooManyKeys].
+// Default: 1<<20, some 90 MB. With 0 or less, every key is refused.
 //
-// Only a charge by [reserve.Reservation.Settle] to a key that was dropped goes past it: no debt is forgotten.
+// Only a charge to a dropped key, by [reserve.Reservation.Settle], goes past it.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error { s.maxKeys = n; return nil }
 }
 
-// WithTTL sets how long the policy function's answer for a key is good: between 31/32 of d and d. So a changed plan
-// reaches a client that keeps asking within d. Default, and for 0 or less: until the key is dropped.
+// WithTTL sets how long the policy function's answer for a key is good: between 31/32 of d and d. Default, and for 0 or
+// less: until the key is dropped.
 //
-// After d, the first caller calls the function, and the others go on with the old policy. Debt and stored permits
-// change as with Refresh. If the function returns an error, the key keeps its policy, and the function is called again
-// an eighth of d later. If the error is [ErrUnknown], the key is forgotten.
+// After d, the first caller calls the function; the others go on with the old policy. Debt and stored permits change as
+// with Refresh. If the function returns an error, the key keeps its policy, and the function is called again an eighth
+// of d later. If the error is [ErrUnknown], the key is forgotten.
 //
 // A key is remembered for d even when it is like new, unless a new key needs its room: at 1000 keys a second,
 // WithTTL(time.Minute) keeps 60,000 keys, some 5 MB.
@@ -59,12 +59,11 @@ func WithTTL(d time.Duration) Option {
 }
 
 // New returns limiters whose policies come from the function. The first caller for a new key calls it, and other
-// callers for that key wait. Its answer is used until the key is dropped, or [Limiters.Refresh], [Limiters.Forget] or
-// [WithTTL] ends that. All callers that waited get its error, which is not remembered.
+// callers for that key wait. All callers that waited get its error, which is not remembered.
 //
 // The function is called under no lock. It may ask for other keys, but not for the same key, nor for a key whose policy
-// asks for this key. Make policies once and return them many times. A key with another policy after Refresh takes some
-// 220 bytes more.
+// asks for this key. Make policies once and return them many times: a key whose policy changes takes some 220 bytes
+// more.
 //
 // A key's limiter counts as idle since New was called, or, with policies that have their own clock
 // ([reserve.WithClock]), since the first policy that the function returned was made.
@@ -88,39 +87,35 @@ func notNil(isNil bool, name, want string) {
 	}
 }
 
-// TryAcquire takes n permits of the key (at least 1) if they may be used now, and reports whether it did. For a key
-// that is not remembered, false may also mean no policy or no room: [Limiters.ReserveWithin] tells. For a remembered
-// key it neither blocks nor allocates.
+// TryAcquire takes n permits of the key (at least 1) if they may be used now, and reports whether it did.
+// [Limiters.ReserveWithin] tells a policy's error or a lack of room. For a remembered key it neither blocks nor
+// allocates.
 func (k *Limiters[K]) TryAcquire(key K, n int) (ok bool) { return k.keys().TryAcquire(key, n) }
 
-// Acquire is [reserve.Limiter.Acquire] of the key's limiter: it waits for n permits (at least 1). It has its errors,
-// the policy function's and [ErrTooManyKeys]. For a remembered key that need not wait it does not allocate.
+// Acquire is [reserve.Limiter.Acquire] of the key's limiter. It has its errors, the policy function's and
+// [ErrTooManyKeys]. For a remembered key that need not wait it does not allocate.
 func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Duration, err error) {
 	return k.keys().Acquire(ctx, key, n)
 }
 
-// ReserveWithin is [reserve.Limiter.ReserveWithin] of the key's limiter: it reserves n permits (at least 1) within
-// maxWait. It has its errors, the policy function's and [ErrTooManyKeys].
+// ReserveWithin is [reserve.Limiter.ReserveWithin] of the key's limiter. It has its errors, the policy function's and
+// [ErrTooManyKeys].
 //
-// The key is remembered until the reservation's time has come and the key is like new again. Cancel after that gives
-// nothing back: the store is full anyway. Settle after that still charges the key.
+// The key is remembered until the reservation's time has come and the key is like new again. Settle after that still
+// charges the key.
 func (k *Limiters[K]) ReserveWithin(
 	ctx context.Context, key K, n int, maxWait time.Duration,
 ) (r reserve.Reservation, err error) {
 	return k.keys().ReserveWithin(ctx, key, n, maxWait)
 }
 
-// Peek returns how long a request for n permits of the key (at least 1), made now, would wait. It takes nothing. It
-// returns a *[reserve.SizeError] if the limiter never grants as many, the policy function's error, and
-// [ErrTooManyKeys].
+// Peek is [reserve.Limiter.Peek] of the key's limiter. It has its errors, the policy function's and [ErrTooManyKeys].
 func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
 	return k.keys().Peek(key, n)
 }
 
-// Snapshot returns the state and the counts of the key's limiter, as [reserve.Limiter.Snapshot] does. Of a key without
-// reservations only the state is remembered: its counts are 0, and so they are after a key was dropped. It takes
-// nothing, and no memory for a key that is not remembered. It returns the policy function's error, and
-// [ErrTooManyKeys].
+// Snapshot is [reserve.Limiter.Snapshot] of the key's limiter. The counts of a key without reservations, or that was
+// dropped, are 0. It returns the policy function's error, and [ErrTooManyKeys].
 func (k *Limiters[K]) Snapshot(key K) (reserve.Snapshot, error) { return k.keys().Snapshot(key) }
 
 // Len returns how many keys are remembered now.
@@ -128,31 +123,29 @@ func (k *Limiters[K]) Len() int { return k.keys().Len() }
 
 // Refresh asks the policy function for the key's policy again, and uses it at once, by [reserve.Limiter.SetPolicy]:
 // what the key owes and has stored stays, permits or times as its capacity is. A key with 1/s and WithCapacity(10) that
-// has 5 left, refreshed to 100/s and WithCapacity(1000), has 5; one that owes 5 owes 50 ms.
+// has 5 left, refreshed to 100/s and WithCapacity(1000), has 5.
 //
 // A policy of another kind (a window instead of a bursty limiter) takes over when the last promised time has come, with
-// the same share of its store left. Refresh of a key that isn't remembered does nothing, and asks nothing.
+// the same share of its store left. A key that isn't remembered stays as it is.
 //
 // It returns the policy function's error. The key then keeps its policy, or is forgotten if the error is [ErrUnknown].
 func (k *Limiters[K]) Refresh(key K) error { return k.keys().Refresh(key) }
 
-// Forget drops the key's state, and forgives what it owes. Its next request finds it as if nothing had been asked since
-// [New], with the policy that the function then returns. Waiting requests keep their times.
+// Forget drops the key's state, and what it owes: its next request finds a new key, with the policy that the function
+// then returns. Waiting requests keep their times.
 func (k *Limiters[K]) Forget(key K) { k.keys().Forget(key) }
 
-// Keys returns the remembered keys, in no order. A key that is new or dropped during the loop may come or not. The
-// loop's body may use the limiters, and drop keys:
+// Keys returns the remembered keys, in no order, a shard's (on average at most 4096) at a time. A key that is new or
+// dropped during the loop may come or not. The loop's body may use the limiters, and drop keys:
 //
 //	for tenant := range perTenant.Keys() {
 //		if err := perTenant.Refresh(tenant); err != nil {
 //			...
 //		}
 //	}
-//
-// It copies a shard's keys at a time, 4096 or fewer on average.
 func (k *Limiters[K]) Keys() iter.Seq[K] { return k.keys().Keys() }
 
-// For returns the key's limiter. It holds only the key: it may be kept, and keeps no key from being dropped.
+// For returns the key's limiter. It holds only the key, and keeps no key from being dropped.
 //
 // The Reserver is a [Limiter]: perKey.For(key).(keyed.Limiter) has the further methods.
 func (k *Limiters[K]) For(key K) reserve.Reserver { return k.keys().For(key) }
@@ -160,9 +153,9 @@ func (k *Limiters[K]) For(key K) reserve.Reserver { return k.keys().For(key) }
 // A Limiter is a key's limiter, as [Limiters.For] returns it. Its methods mean what [reserve.Limiter]'s do, and may be
 // called at the same time.
 //
-// Rate, Stored and NextFree take no memory for a key that is not remembered (without [WithTTL]), and are 0 if there is
-// no policy or no room for it. After PauseUntil, SetRate and Retime the key is remembered. If there is no policy or no
-// room for it, SetRate and Retime return that error, and PauseUntil does nothing.
+// Rate, Stored and NextFree remember no key (without [WithTTL]), and are 0 if there is no policy or no room for it.
+// PauseUntil, SetRate and Retime do. If there is no policy or no room for it, SetRate and Retime return that error, and
+// PauseUntil does nothing.
 type Limiter interface {
 	reserve.Reserver
 	Acquire(ctx context.Context, n int) (waited time.Duration, err error)

@@ -65,7 +65,6 @@ func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
 	}
 }
 
-// Change implements [engine.Changer].
 func (l *ledger) Change(now int64, to engine.Ledger) {
 	of := to.(*ledger)
 	l.change(now, int(of.size), of.per, of.rate)

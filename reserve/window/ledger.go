@@ -28,7 +28,6 @@ type ledger struct {
 	using  int64  // the latest time at which they were in use
 }
 
-// A state is a request's, at its grant.
 type state struct {
 	at  int64
 	sum uint64 // permits granted up to it, since the beginning, modulo 2^64
@@ -36,7 +35,7 @@ type state struct {
 
 func (s state) When() int64 { return s.at }
 
-// A grant is one of requests granted at one moment.
+// A grant is what was granted at one moment.
 type grant struct {
 	number uint64 // of the newest
 	state
@@ -85,10 +84,9 @@ func (l *ledger) Present() state {
 	return state{at: l.Now, sum: l.left}
 }
 
-// ahead returns the permits in front of a request.
 func (l *ledger) ahead(prev state) int64 { return saturate.Add(int64(prev.sum-l.left), l.out) }
 
-// After implements [line.Kind]. A request for more than a window that has shrunk needs an empty window.
+// A request for more than a window that has shrunk needs an empty window.
 func (l *ledger) After(prev state, permits, latest int64) state {
 	at, ahead := max(l.Now, prev.at), l.ahead(prev)
 	after := state{at: at, sum: prev.sum + uint64(min(permits, math.MaxInt64-ahead))}
@@ -102,7 +100,7 @@ func (l *ledger) After(prev state, permits, latest int64) state {
 	return after
 }
 
-// oldest returns the time of the newest of so many permits, the oldest. Permits in use count as of now.
+// oldest returns when the newest of the oldest permits was granted. Permits in use count as of now.
 func (l *ledger) oldest(permits int64) int64 {
 	granted := int64(l.Present().sum - l.left)
 	has := func(s state) bool { return int64(s.sum-l.left) >= permits }
@@ -118,7 +116,6 @@ func (l *ledger) oldest(permits int64) int64 {
 	}
 }
 
-// Grant implements [line.Kind].
 func (l *ledger) Grant(number uint64, _ int64, after state) {
 	l.last = number
 	if all := l.log.All(); len(all) > 0 && all[len(all)-1].at == after.at {
@@ -128,7 +125,6 @@ func (l *ledger) Grant(number uint64, _ int64, after state) {
 	l.log.Push(grant{number, after})
 }
 
-// Refund implements [line.Kind].
 func (l *ledger) Refund(slot smooth.Slot, kept int) {
 	back, all := int64(slot.Permits-kept), l.log.All()
 	switch {
@@ -144,7 +140,7 @@ func (l *ledger) Refund(slot smooth.Slot, kept int) {
 	}
 }
 
-// withdraw takes a granted request's permits from the log, if they are in it.
+// withdraw takes a granted request's permits out of the log.
 func (l *ledger) withdraw(number uint64, permits int64) {
 	all := l.log.All()
 	i := sort.Search(len(all), func(i int) bool { return all[i].number >= number })
@@ -167,7 +163,6 @@ func (l *ledger) remove(i int, permits int64) {
 	}
 }
 
-// Left implements [line.Kind].
 func (l *ledger) Left() int64 {
 	if l.per == 0 {
 		return l.size

@@ -38,7 +38,6 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	return b
 }
 
-// A reader reads numbers until the first that is not there.
 type reader struct {
 	rest   []byte
 	failed error
@@ -54,7 +53,6 @@ func (r *reader) number(most uint64) int64 {
 	return int64(n)
 }
 
-// load reads terms and the state, if there are any.
 func (l *ledger) load(terms, saved []byte) error {
 	if err := l.loadTerms(terms); err != nil || saved == nil {
 		return err

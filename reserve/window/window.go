@@ -3,7 +3,7 @@
 //	limiter, err := window.New(100, time.Minute)
 //
 // A token bucket of 100 that refills in a minute lets 199 calls go in its first minute, and a counter reset each minute
-// 200 around 12:00:00. With a window the 101st call goes a minute after the first.
+// 200 around 12:00:00.
 //
 // # What is promised
 //
@@ -16,41 +16,39 @@
 //	Reserve(1)   at 1 s as well: no request overtakes an earlier one
 //	Reserve(1)   at 2 s, since at 1 s there are three
 //
-// A request waits until all of its permits fit. A request for more than n returns a *[reserve.SizeError].
+// A request waits until all of its permits fit; for more than n it returns a *[reserve.SizeError].
 //
 // If the whole program stands still (SIGSTOP, a suspended machine) and a caller wakes more than 1 ms late, that counts
 // as a pause: with 100 each 100 ms and 64 callers due, 100 go right after it and not 164. Code that sleeps until
-// [reserve.Reservation.At] lacks this protection.
+// [reserve.Reservation.At] does not have that.
 //
 // # Giving back
 //
-// Permits that a granted or waiting request gives back leave the window, and waiting requests move up at once. If the
-// second of the four above is cancelled, the third goes at once and the fourth at 1 s. No promised time becomes later,
-// except by a pause or a lower Retime.
+// Permits that are given back leave the window, and waiting requests move up at once. If the second of the four above
+// is cancelled, the third goes at once and the fourth at 1 s.
 //
 // A request settled for more charges the difference behind all requests that wait then, even without room. With 10 a
-// second and 6 used, Settle(9) leaves room for 1, and Settle(16) for none until a second later.
+// second and 6 used, Settle(16) leaves no room until a second later.
 //
 // # When a permit is used
 //
-// A permit counts from its grant. A server counts the call when it arrives, and calls overtake each other on the way,
-// so some calls exceed a window there that is exactly as long. Package outbound therefore tells the window when a call
-// goes out, and when its answer is there: the permit counts until per after the answer. Then no stretch of per at the
-// server holds more than n, whatever the network does, at the price of one round trip for each per: with 10 a second
-// and 150 ms from sending to answer, 10 go in 1.15 s. While a call is out, promised times may become later. Without
-// package outbound, use [WithMargin].
+// A permit counts from its grant. A server counts the call when it arrives, and calls overtake each other, so some
+// exceed a window there that is exactly as long. Package outbound therefore tells the window when a call goes out, and
+// when its answer is there: the permit counts until per after the answer. Then no stretch of per at the server holds
+// more than n, at the price of one round trip for each per: with 10 a second and 150 ms from sending to answer, 10 go
+// in 1.15 s. While a call is out, promised times may become later. Without package outbound, use [WithMargin].
 //
 // # Changes
 //
 // Stored is how many permits could be taken now: 0 while a request waits. A pause stops the window's clock.
 //
 // SetRate keeps n and makes per n/rate seconds: with 100 a minute, SetRate(reserve.Per(100, time.Hour)) makes it 100 an
-// hour. Waiting requests are granted no later than they were promised, and earlier if the new window has room. Take 3 a
-// second, 3 used at 0 s and a fourth promised for 1 s. SetRate to 3 a minute leaves the fourth at 1 s, and the next two
+// hour. Waiting requests are granted no later than they were promised, and earlier if the new window has room. With 3 a
+// second, 3 used at 0 s and a fourth promised for 1 s, SetRate to 3 a minute leaves the fourth at 1 s, and the next two
 // wait until 1 minute. Permits that have left the window do not come back into a longer one. With Retime waiting
 // requests wait as the new window says: the fourth until 1 minute. SetPolicy changes n and per, as SetRate does. After
-// a Retime a waiting request for more than the new n goes when the window is empty. A promise that a change has kept
-// ends when a call of package outbound is out: it did not know of that.
+// a Retime a waiting request for more than the new n goes when the window is empty. A promise that SetRate has kept
+// ends when a call of package outbound is out.
 //
 // With a rate of +Inf, per is 0, and nothing waits. A window is no longer than 146 years.
 //
@@ -59,9 +57,8 @@
 // A window is a sliding-window log: 24 bytes for the requests granted at one moment, and 40 for a waiting request,
 // rounded up to at most twice as much. [reserve.WithMaxWait] bounds the queue.
 //
-// A request takes a few nanoseconds, and a search in the log or the queue if it has to wait. After a refund, the times
-// behind are computed again when needed, in one pass: 100,000 waiting requests that give up in random order take 0.3 s.
-// A window counts up to 2^63 permits.
+// After a refund, the times behind are computed again when needed, in one pass: 100,000 waiting requests that give up
+// in random order take 0.3 s. A window counts up to 2^63 permits.
 package window
 
 import (
@@ -77,8 +74,7 @@ import (
 
 var valueError = invalid.In("window")
 
-// New returns a limiter that grants at most n permits in any stretch of per: New(100, time.Minute) for 100 a minute. It
-// starts empty.
+// New returns a limiter that grants at most n permits in any stretch of per; it starts empty.
 //
 // It returns a *[reserve.ValueError] if n is less than 1 or per is below a microsecond, and a *[reserve.OptionError]
 // for an option that does not apply: [WithMargin], [reserve.WithClock], [reserve.WithMaxWait] and [reserve.WithSlack]
@@ -91,7 +87,7 @@ func New(n int, per time.Duration, opts ...reserve.Option) (*reserve.Limiter, er
 	return p.Limiter(), nil
 }
 
-// Policy returns the policy of such limiters, for many keys or a shared limiter. Its errors are New's.
+// Policy returns the policy of New's limiters, for many keys or a shared limiter, with New's errors.
 func Policy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Policy, error) {
 	if n < 1 {
 		return nil, valueError("n", n, "at least 1 permit")
@@ -128,8 +124,8 @@ type settings struct{ margin time.Duration }
 // one way is 30 to 90 ms, a margin of 60 ms keeps every stretch of per at the server within n: n permits go in per + 60
 // ms.
 //
-// With a margin, a permit counts from its grant under package outbound, too. That is better where answers take long, as
-// those of language models.
+// Under package outbound too, a permit then counts from its grant, which is better where answers take long, as those of
+// language models.
 //
 // Rate, SetRate and Retime don't count the margin. A negative d is a *[reserve.ValueError]. Default: 0.
 func WithMargin(d time.Duration) reserve.Option {
