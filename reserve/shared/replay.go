@@ -55,6 +55,9 @@ func (j *journal) apply(l engine.Ledger, at int64, of *rules, records []record) 
 		switch r.kind {
 		case granted:
 			if begin := j.collects(r, of, at); begin < r.at {
+				if early := r.at - ready(l, begin, int(r.amount)); early > 0 { // it waited for more, which has overflowed
+					l.Pause(begin, max(begin, l.Paused())+early)
+				}
 				l.Reserve(begin, int(r.amount), never)
 			} else {
 				l.Charge(r.at, int(r.amount))

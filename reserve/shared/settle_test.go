@@ -43,6 +43,19 @@ func TestSettledWhileItWaits(t *testing.T) {
 	})
 }
 
+// A request that waited for its own permits, and settles for less after it was granted, had no more than these.
+func TestSettledAfterItWaited(t *testing.T) {
+	eachStore(t, func(t *testing.T, c place) {
+		g := newGroup(t, c, "waited", 2, reserve.Must(warmup.Policy(5, 2*time.Second, reserve.PayUpfront())))
+		g.sell(4)
+		large := g.sell(8)
+		g.sell(2)
+		g.sleep(large.Promise().Delay())
+		large.Promise().Settle(4)
+		require.GreaterOrEqual(t, time.Duration(g.sell(2).Wait), 400*time.Millisecond) // behind the two that wait
+	})
+}
+
 // The same in a window and a calendar, and as a limiter alone does it.
 func TestSettledWhileItWaitsInALedger(t *testing.T) {
 	for name, p := range map[string]*reserve.Policy{
