@@ -18,6 +18,8 @@ type Curve struct {
 	Fixed bool
 	// AtRate returns the same curve at another rate.
 	AtRate func(permitsPerSecond float64) *Curve
+
+	extra int64 // the part of a permit that Upfront adds to the capacity, in nanoseconds
 }
 
 // Interval returns the time between two permits, in nanoseconds. It is finite.
@@ -49,6 +51,7 @@ func (c *Curve) Upfront() *Curve {
 	up := *c
 	if c.Free() && !c.Fixed && !c.unlimited() {
 		up.Capacity = max(1, c.Capacity)
+		up.extra = roundDown((up.Capacity - c.Capacity) * c.Interval)
 	}
 	up.AtRate = func(permitsPerSecond float64) *Curve { return c.AtRate(permitsPerSecond).Upfront() }
 	return &up

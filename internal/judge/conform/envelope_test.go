@@ -19,7 +19,7 @@ func randomProgram(seed uint64) []byte {
 func TestEnvelope(t *testing.T) {
 	for i, v := range Variants() {
 		t.Run(v.Name, func(t *testing.T) {
-			n, violated, explained, worst := queues(t)/2, 0, 0, &Envelope{}
+			n, violated, explained, worst := 2*queues(t), 0, 0, &Envelope{}
 			shortest := ""
 			for seed := range n {
 				e := v.Run(t, randomProgram(uint64(i)<<32+uint64(seed)))

@@ -108,7 +108,7 @@ func (p *player) reserveFrom(by reserve.Reserver, n int, maxWait time.Duration) 
 	p.waiting.Go(func() {
 		if g.r.Wait(context.Background()) == nil {
 			p.mu.Lock()
-			g.went, g.at = true, p.now()
+			g.went, g.at, g.after = true, p.now(), len(p.History)
 			p.mu.Unlock()
 		}
 	})
@@ -118,7 +118,7 @@ func (p *player) try(arg int) {
 	if n := 1 + arg%4; p.limiter.TryAcquire(n) {
 		p.note("#%d tryAcquire %d", len(p.granted), n)
 		g := p.grant(n)
-		g.at, g.went, g.settled = p.now(), true, true
+		g.at, g.after, g.went, g.settled = p.now(), len(p.History), true, true
 	}
 }
 

@@ -95,6 +95,16 @@ func TestRatesMintNothing(t *testing.T) {
 		large.Cancel()
 		require.LessOrEqual(t, s.Stored(), 2.5)
 	})
+	t.Run("at a lower rate one permit is as much time as many that wait since before", func(t *testing.T) {
+		s := limitertest.Bursty(t, 1, pace.WithBurst(2*time.Second), reserve.PayUpfront())
+		large := s.Waits(40, 40*time.Second)
+		second, third := s.Waits(4, 44*time.Second), s.Waits(6, 50*time.Second)
+		require.NoError(t, s.SetRate(0.1)) // its store is a permit, 10 s
+		s.Advance(39 * time.Second)
+		large.Cancel()
+		require.Zero(t, second.Delay())
+		require.Equal(t, 6*time.Second, third.Delay())
+	})
 	t.Run("collected at a higher rate, left at a lower one", func(t *testing.T) {
 		s := limitertest.TokenBucket(t, 10, 10)
 		s.Take(9)

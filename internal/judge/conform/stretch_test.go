@@ -58,6 +58,7 @@ type grant struct {
 	permits  int
 	at       time.Duration
 	went     bool
+	after    int // so many operations
 	settled  bool
 	reserved int
 	interval float64 // seconds a permit, as SetRate keeps it and Retime scales it
@@ -146,7 +147,7 @@ func (e *Envelope) measure() {
 		}
 	}
 	// In a store a request may overtake others that other processes were promised.
-	slices.SortStableFunc(used, func(a, b *grant) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(used, func(a, b *grant) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.after, b.after)) })
 	supply := make([]float64, len(used))
 	for i, g := range used {
 		supply[i] = e.supply(g.at)
@@ -195,6 +196,10 @@ func (e *Envelope) capacity(from, to time.Duration, highest float64) float64 {
 	}
 }
 
+// aheadDiffers is by how many permits what a request need not wait for differs with the rate at which it was sold: a cold
+// permit of a warm-up whose store holds less than one costs half as much as that of a large one.
+const aheadDiffers = 1.5
+
 // stretch returns what goes from one request to another, and what may. Before is the cost of all but the last.
 func (e *Envelope) stretch(before float64, first, last *grant, supply, capacity float64) (sum, limit float64) {
 	v := e.Variant
@@ -204,6 +209,8 @@ func (e *Envelope) stretch(before float64, first, last *grant, supply, capacity 
 			return before, capacity
 		}
 		return before + e.cost(last), capacity
+	case v.AtOnce > 0 && len(e.rates) > 1:
+		return before + e.cost(last), max(capacity, e.cost(first)+aheadDiffers) + supply
 	case v.Upfront:
 		return before + e.cost(last), max(capacity, e.cost(first)) + supply
 	}
