@@ -1,14 +1,12 @@
 // Package allornothing reserves from several limiters, or from none.
 //
-// Its functions get the number of reservations and what to do for each of them. They call that in
-// turn, and don't allocate.
+// Its functions get the number of reservations and what to do for each in turn, and don't allocate.
 package allornothing
 
 import "time"
 
 // Reserve makes n reservations, in their order. If one is refused, or the function panics, it cancels the earlier ones,
-// the last one first. So each limiter is as if it had never been asked. It returns the number and the error of the
-// refused one.
+// the last one first, and returns its number and error.
 func Reserve(n int, reserve func(i int) error, cancel func(i int)) (refused int, err error) {
 	made, complete := 0, false
 	defer func() {
@@ -25,7 +23,6 @@ func Reserve(n int, reserve func(i int) error, cancel func(i int)) (refused int,
 	return 0, nil
 }
 
-// Cancel cancels n reservations, the last one first.
 func Cancel(n int, cancel func(i int)) {
 	for i := n - 1; i >= 0; i-- {
 		cancel(i)
@@ -42,9 +39,8 @@ func Last(n int, delay func(i int) time.Duration) (last int, longest time.Durati
 	return last, longest
 }
 
-// Wait waits for n reservations, first for the one that is due last: if that fails, it need not wait
-// for the others. If one fails, or the function panics, it cancels all. It returns the number and the
-// error of the failed one.
+// Wait waits for n reservations, first for the one that is due last: if that fails, it need not wait for the others. If
+// one fails, or the function panics, it cancels all. It returns the failed one's number and error.
 func Wait(n, last int, wait func(i int) error, cancel func(i int)) (failed int, err error) {
 	complete := false
 	defer func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Key is a key's limiter, of any type of key: what For returns.
+// A Key is a key's limiter, of any type of key.
 type Key interface {
 	limit.Limit
 	isKey()
@@ -17,7 +17,6 @@ type Key interface {
 
 var _ Key = (*limiter[int])(nil)
 
-// limiter is keyed.Limiter.
 type limiter[K comparable] struct {
 	all *Limiters[K]
 	key K

@@ -17,7 +17,6 @@ import (
 
 var valueError = invalid.In("keyed")
 
-// ErrTooManyKeys and ErrUnknown are package keyed's.
 var (
 	ErrTooManyKeys = errors.New("keyed: too many keys")
 	ErrUnknown     = errors.New("keyed: unknown key")
@@ -47,10 +46,10 @@ type Settings[K comparable] struct {
 	Guard   Guard[K]      // nil: all keys are welcome
 }
 
-// A Guard decides which new keys are remembered, so that no network takes the room of all others. Its methods are
-// called at the same time, and under a lock: they must be quick, and must not use the limiters.
+// A Guard decides which new keys are remembered, so that no network takes the room of all others. Its methods run
+// concurrently, under a lock: they must be quick, and must not use the limiters.
 type Guard[K comparable] interface {
-	// Admits reports whether a new key may be remembered beside that many. If not: ErrTooManyKeys.
+	// Admits reports whether a new key may be remembered beside that many; if not: ErrTooManyKeys.
 	Admits(key K, remembered int) bool
 	// Count is called for each key that is remembered (by 1) or dropped (by -1).
 	Count(key K, by int)
@@ -113,7 +112,7 @@ func (k *Limiters[K]) ReserveWithin(
 	return
 }
 
-// Take is ReserveWithin. If the permits are used in any case and available now, the key stays compact.
+// Take is ReserveWithin, but if the permits are used in any case and available now, the key stays compact.
 func (k *Limiters[K]) Take(
 	ctx context.Context, key K, n int, maxWait time.Duration, used bool,
 ) (t limit.Taken, err error) {
@@ -136,7 +135,6 @@ func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
 	return wait, err
 }
 
-// Outlook returns what the key's limiter can grant now, or the policy function's error.
 func (k *Limiters[K]) Outlook(key K) (o engine.Outlook, err error) {
 	err = k.with(context.Background(), key, func(e *entry[K]) error {
 		o = e.outlook()

@@ -79,7 +79,6 @@ func (k *Limiters[K]) tick(p *engine.Policy) uint16 {
 	return uint16((t.Now() - t.Since(k.since(t))) / k.perTick)
 }
 
-// stale reports whether the policy's time to live is over.
 func (k *Limiters[K]) stale(e *entry[K]) bool {
 	return k.perTick > 0 && k.tick(e.policy)-e.asked >= ticks
 }
@@ -87,5 +86,4 @@ func (k *Limiters[K]) stale(e *entry[K]) bool {
 // postpone keeps the policy for another eighth of its time to live.
 func (k *Limiters[K]) postpone(e *entry[K]) { e.asked = k.tick(e.policy) - (ticks - ticks/8) }
 
-// markStale keeps a stale entry stale.
 func (k *Limiters[K]) markStale(e *entry[K]) { e.asked = k.tick(e.policy) - ticks }

@@ -11,9 +11,8 @@ import (
 	"github.com/nextfree/pace/internal/engine"
 )
 
-// A shard is a part of the keys, behind a lock.
-//
-// Locks are taken in this order: of a retired limiter, of a shard, of a limiter in its table. Never two of a kind.
+// A shard is a part of the keys, behind a lock. Locks are taken in this order: of a retired limiter, of a shard, of a
+// limiter in its table. Never two of a kind.
 type shard[K comparable] struct {
 	mu sync.Mutex
 	table[K]
@@ -22,8 +21,8 @@ type shard[K comparable] struct {
 	asks  []*ask[K] // for policies, under way
 }
 
-// An ask is a call of the policy function for a key. Other callers for a new key wait for it. It stays with its shard
-// until the key has an entry with the answer.
+// An ask is a call of the policy function for a key, for which other callers for a new key wait. It stays with its
+// shard until the key has an entry with the answer.
 type ask[K comparable] struct {
 	key   K
 	done  chan struct{} // closed when the answer is there; nil until a caller waits for it
@@ -38,7 +37,7 @@ func (k *Limiters[K]) shardOf(key K) (s *shard[K], hash uint32) {
 	return &k.shards[uint32(h>>32)&uint32(len(k.shards)-1)], uint32(h)
 }
 
-// with calls do with the key's entry, which it makes if there is none, under its shard's lock. It returns do's error,
+// with calls do, under the shard's lock, with the key's entry, which it makes if there is none. It returns do's error,
 // or the reason why there is no entry.
 func (k *Limiters[K]) with(ctx context.Context, key K, do func(*entry[K]) error) error {
 	s, hash := k.shardOf(key)
@@ -78,9 +77,8 @@ func (k *Limiters[K]) call(s *shard[K], e *entry[K], do func(*entry[K]) error) e
 	return do(e)
 }
 
-// answer calls do with the entry of a key whose policy has to be asked for: a new key, for which there is room, or a
-// remembered one. Do may be nil. The shard must be locked. After an error a remembered key keeps its policy for a
-// while.
+// answer calls do (may be nil) with the entry of a key whose policy has to be asked for: a new key, for which there is
+// room, or a remembered one. The shard must be locked. After an error a remembered key keeps its policy for a while.
 func (k *Limiters[K]) answer(s *shard[K], hash uint32, key K, do func(*entry[K]) error) (err error) {
 	defer k.unlock(s)
 	claimed := s.find(hash, key) == nil
@@ -140,7 +138,7 @@ func (k *Limiters[K]) ask(s *shard[K], hash uint32, a *ask[K]) (policy *engine.P
 	return policy, err
 }
 
-// asked returns the key's ask under way, or nil. The shard must be locked.
+// asked returns the key's ask under way, or nil.
 func (s *shard[K]) asked(key K) *ask[K] {
 	for _, a := range s.asks {
 		if a.key == key {
@@ -208,7 +206,7 @@ func (k *Limiters[K]) drop(s *shard[K], position int) {
 	}
 }
 
-// revoke drops a key, and what it owes. The shard must be locked.
+// revoke drops a key, and what it owes.
 func (k *Limiters[K]) revoke(s *shard[K], hash uint32, key K) {
 	if at := s.at(hash, key); at >= 0 {
 		k.drop(s, at)

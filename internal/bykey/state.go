@@ -77,7 +77,6 @@ func (s *state) take(ctx context.Context, n int) bool {
 	return t.Deadline(ctx) >= now && s.keep(&l, l.Take(now, n))
 }
 
-// reserve leaves the limiter compact if it refuses.
 func (s *state) reserve(ctx context.Context, n int, maxWait time.Duration) (r reserve.Reservation, err error) {
 	if s.whole == nil && n >= 1 && done.Cause(ctx) == nil {
 		l, t := s.ledger()
@@ -139,7 +138,7 @@ func (k *Limiters[K]) untouched(p *engine.Policy) fresh {
 	return fresh{now: now, rate: l.Rate(), stored: l.Stored(now)}
 }
 
-// beginOf returns when the limiters of such policies began, on their clock.
+// beginOf returns when the policies' limiters began, on their clock.
 func (k *Limiters[K]) beginOf(t *engine.Terms) int64 {
 	begin := t.Since(k.since(t))
 	if t.Fake != nil { // which may have been set back
@@ -148,7 +147,6 @@ func (k *Limiters[K]) beginOf(t *engine.Terms) int64 {
 	return begin
 }
 
-// since returns when the limiters of such policies begin.
 func (k *Limiters[K]) since(t *engine.Terms) time.Time {
 	if t.Fake == nil {
 		return k.begin

@@ -4,9 +4,9 @@ import (
 	"github.com/nextfree/pace/internal/engine"
 )
 
-// Each call looks at two entries on average, and drops the untouched ones. So in a flood of keys that come once each,
-// at most a quarter of the table waits to be dropped. Thirty-two in a row at every sixteenth call are cheaper than two
-// at each: they lie next to each other, and the clock is read once.
+// Each call looks at two entries on average, and drops the untouched: in a flood of keys that come once each, at most a
+// quarter of the table waits to be dropped. Thirty-two in a row at every sixteenth call are cheaper: they lie next to
+// each other, and the clock is read once.
 const (
 	sweepEvery = 16 // calls
 	sweepSize  = 32 // entries, if there are so many
@@ -28,7 +28,6 @@ func (k *Limiters[K]) unlock(s *shard[K]) {
 	}
 }
 
-// sweepSome sweeps the next shards, except locked ones.
 func (k *Limiters[K]) sweepSome() {
 	for looks, shards := sweepSize, sweepShards; looks > 0 && shards > 0; shards-- {
 		if s := k.nextShard(); s.mu.TryLock() { // no caller waits for a sweep
@@ -89,7 +88,7 @@ func (k *Limiters[K]) retire(s *shard[K], untouched fresh, e *entry[K]) bool {
 	})
 }
 
-// claim takes room for a new key, before its policy is asked for: a flood stays cheap.
+// claim takes room for a new key before its policy is asked for, so that a flood stays cheap.
 func (k *Limiters[K]) claim() bool {
 	for {
 		keys := k.keys.Load()
@@ -102,7 +101,6 @@ func (k *Limiters[K]) claim() bool {
 	}
 }
 
-// makeRoom reports whether it could drop entries.
 func (k *Limiters[K]) makeRoom() bool {
 	looks := searchSize
 	for range k.shards {

@@ -3,8 +3,8 @@ package done
 
 import "context"
 
-// Cause returns the cause of a context that is done, and otherwise nil. It uses Done, because some contexts
-// (clockwork's, on a fake clock) block in Err until they are done. A nil context panics.
+// Cause returns the cause of a context that is done, or nil. It uses Done, because some contexts (clockwork's, on a
+// fake clock) block in Err until they are done. A nil context panics.
 func Cause(ctx context.Context) error {
 	if ctx == nil {
 		panic("pace: the context is nil: use context.Background()")

@@ -2,23 +2,20 @@ package engine
 
 import "time"
 
-// Limiters that are asked at times that the caller brings along, for adapters such as that to x/time/rate's AllowN(t,
-// n). Package attime says what such times mean.
+// Limiters at times that the caller brings: see package attime.
 
 // reading keeps the distances of callers' times, though the wall clock may be set.
 func (l *Limiter) reading(at time.Time) int64 { return l.clock.reading(at) }
 
-// TakeAt is TryAcquire at a time.
 func (l *Limiter) TakeAt(at time.Time, n int) bool { return l.take(l.reading(at), n) }
 
-// ReserveAt is Reserve at a time. R must be new.
+// ReserveAt is Reserve at a time, into a new r.
 func (l *Limiter) ReserveAt(at time.Time, n int, maxWait time.Duration, r *Reservation) error {
 	now := l.lockFor(l.reading(at))
 	defer l.mu.Unlock()
 	return l.promise(now, n, maxWait, never, r)
 }
 
-// SettleAt is Settle at a time.
 func (r *Reservation) SettleAt(at time.Time, actual int) {
 	now := r.limiter.lockFor(r.limiter.reading(at))
 	defer r.limiter.mu.Unlock()
@@ -32,7 +29,6 @@ func (r *Reservation) ReadyAt(at time.Time) time.Time {
 	return at.Add(time.Duration(r.at(now) - t))
 }
 
-// LevelAt returns a snapshot's Level at a time.
 func (l *Limiter) LevelAt(at time.Time) float64 { return ask(l, l.reading(at), Ledger.Level) }
 
 // ReplaceAt is SetPolicy at a time, but waits scale with the rate, as with Retime.

@@ -17,7 +17,6 @@ type Clock struct {
 	Epoch time.Time
 }
 
-// On returns the clock c.
 func On(c clockwork.Clock) Clock { return Clock{Fake: &c} }
 
 // Same reports whether both are the same clock, at any epochs.
@@ -37,7 +36,6 @@ func (c Clock) Begun() Clock {
 	return c
 }
 
-// Now reads the clock.
 func (c *Clock) Now() int64 {
 	if c.Fake == nil {
 		return int64(time.Since(c.Epoch)) + slept.Load() // half the price of time.Now
@@ -72,7 +70,6 @@ func (c *Clock) reading(t time.Time) int64 {
 	return d
 }
 
-// Deadline returns the context's deadline, or Never.
 func (c *Clock) Deadline(ctx context.Context) int64 {
 	if d, ok := ctx.Deadline(); ok {
 		return c.Since(d)
@@ -82,12 +79,11 @@ func (c *Clock) Deadline(ctx context.Context) int64 {
 
 const never = saturate.Never
 
-// forever is reserve.Forever.
 const forever time.Duration = math.MaxInt64
 
 func until(t, now int64) time.Duration { return time.Duration(saturate.Add(t, -now)) }
 
-// sleepOn blocks until a time of a fake clock, the context's end or a wake. Now is the caller's reading.
+// sleepOn blocks until a time of a fake clock, the context's end or a wake.
 func sleepOn(ctx context.Context, c *Clock, now, end int64, s *wake.Sleeper) {
 	timer := (*c.Fake).NewTimer(until(end, now))
 	defer timer.Stop()

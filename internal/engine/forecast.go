@@ -24,11 +24,11 @@ func (l *Limiter) TakeUpTo(n int) (taken int) {
 }
 
 // Behind returns how long a request for n permits would wait behind requests of the sizes ahead (each at least 1; nil:
-// none), which are behind all that wait already. 292 years means never. If n is more than the limiter ever grants, it
-// returns a *reserve.SizeError. It takes nothing, and ignores WithMaxWait and deadlines.
+// none), which are behind all that wait already; 292 years means never. If n is more than the limiter ever grants, it
+// returns a *reserve.SizeError. It ignores WithMaxWait and deadlines.
 //
 // A size beyond a window counts as the whole window. With a window of 10 a second, behind 6, 6 and 6 a request for 4
-// waits 2 s, and behind 18 requests for 1 it waits 1 s. For smooth's limiters only the sum matters.
+// waits 2 s, and behind 18 requests for 1 it waits 1 s.
 //
 // Ahead runs under the limiter's lock, and must not call the limiter.
 func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err error) {

@@ -7,14 +7,12 @@ import (
 )
 
 // A Ledger is the arithmetic behind a limiter: when a request is granted, and what a refund is worth. The limiter calls
-// it under its lock: a Ledger need not be safe for concurrent use, and must not block.
+// it under its lock: it need not be safe for concurrent use, and must not block.
 //
-// Requests are served in order. Waiting requests use refunded permits at once, so a promised time may become earlier.
-// It becomes later only by a pause or a lower rate.
+// Requests are served in order, and use refunded permits at once: a promised time may become earlier, and later only by
+// a pause or a lower rate.
 //
 // Times are nanoseconds on a clock that never runs back. A number of permits is at least 1.
-//
-// A ledger that can do more implements [Changer], [Observer] or [UseTracker].
 type Ledger interface {
 	// Reserve promises permits if they are ready by latest. Otherwise it returns false and the ready time, and takes
 	// nothing.
@@ -25,7 +23,7 @@ type Ledger interface {
 	TakeUpTo(now int64, permits int) int
 	// Charge takes permits that were used already, behind all requests that wait.
 	Charge(now int64, permits int)
-	// Return takes back all permits of a slot but the first kept ones (fewer than it has), once.
+	// Return takes back all permits of a slot but the first kept ones, once.
 	Return(now int64, slot smooth.Slot, kept int)
 
 	// Ready returns when the slot of that number is ready, or was granted, by what is known now. If the ledger no
@@ -34,12 +32,11 @@ type Ledger interface {
 	// Waits reports whether the request of that number certainly waits. It may return false if that would take as long
 	// as Ready.
 	Waits(now int64, number uint64) bool
-	// Idle reports whether nothing is owed and no request waits, so that only the stored permits matter: package keyed
-	// then may drop the limiter.
+	// Idle reports whether nothing is owed and no request waits: package keyed then may drop the limiter.
 	Idle(now int64) bool
 
-	// Pause makes time stand still until then: all later times move by as much. Resume ends the pause. Each reports any
-	// change. Paused returns the end of the latest pause.
+	// Pause makes time stand still until then, Resume ends that, and Paused returns the end of the latest pause. Pause
+	// and Resume report any change.
 	Pause(now, until int64) bool
 	Resume(now int64) bool
 	Paused() int64
@@ -52,8 +49,8 @@ type Ledger interface {
 	// Size returns how many permits can be stored, and the largest request that is granted; math.MaxInt: there is none.
 	// The caller of a larger request gets a *SizeError.
 	Size() (capacity float64, largest int)
-	// Stored returns how many permits are stored now. Level is the same, but negative while permits are owed: see
-	// Snapshot. NextFree returns when a request for one permit, made now, would be ready. They take nothing, nor do
+	// Stored returns how many permits are stored now; Level is the same, but negative while permits are owed: see
+	// Snapshot. NextFree returns when a request for one permit, made now, would be ready. None takes anything, nor do
 	// Behind and Forecast.
 	Stored(now int64) float64
 	Level(now int64) float64
@@ -65,16 +62,15 @@ type Ledger interface {
 	Forecast(now int64, n int) (ready int64)
 
 	// AppendState appends what is left if all waiting requests give up now, for Variant.Load. Times are relative to
-	// now, or the wall clock's. It is not called without a Variant.Load.
+	// now, or the wall clock's. It needs a Variant.Load.
 	AppendState(b []byte, now int64) []byte
 }
 
 // A Changer is a Ledger whose terms, what its policy says, can be replaced.
 type Changer interface {
-	// AppendTerms appends the terms, for Variant.Load.
 	AppendTerms(b []byte) []byte
-	// Change gives it the terms of another ledger of its kind, from now on. It is how every change is made: by
-	// Limiter.SetPolicy, by a restart, and in a store.
+	// Change gives it the terms of another ledger of its kind, from now on. Every change is made by it: SetPolicy, a
+	// restart, and in a store.
 	Change(now int64, to Ledger)
 }
 

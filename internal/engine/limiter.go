@@ -136,7 +136,7 @@ func (l *Limiter) look(now, at int64) int64 {
 	return at
 }
 
-// free records that permits may be granted now, also to callers with a stale clock.
+// free records that permits may be granted now.
 func (l *Limiter) free() {
 	if l.busy.Load() != unknown {
 		l.busy.Store(unknown)
@@ -151,7 +151,7 @@ func (l *Limiter) Stored() float64 { return ask(l, l.clock.Now(), Ledger.Stored)
 
 func (l *Limiter) NextFree() time.Time { return l.clock.Time(ask(l, l.clock.Now(), Ledger.NextFree)) }
 
-// read returns the limiter's time for a reading that may be older than another caller's.
+// read returns the limiter's time for a reading, which may be older than another caller's.
 func (l *Limiter) read(t int64) (now int64) {
 	if t > l.seen {
 		if t-l.seen > stall {
@@ -194,7 +194,6 @@ func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int6
 	return nil
 }
 
-// latest returns the longest allowed wait, and its end.
 func (p *Policy) latest(now int64, maxWait time.Duration) (limit time.Duration, end int64) {
 	if limit = max(0, min(maxWait, p.terms.MaxWait)); limit < forever {
 		return limit, saturate.Add(now, int64(limit))
@@ -221,7 +220,6 @@ func (p *Policy) Refuse(of Ledger, n int, now, ready int64, maxWait time.Duratio
 	return p.Refusal(now, ready, maxWait, deadline)
 }
 
-// Refusal returns the error of a request that is ready too late, or nil.
 func (p *Policy) Refusal(now, ready int64, maxWait time.Duration, deadline int64) error {
 	limit, latest := p.latest(now, maxWait)
 	switch {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Moment is a reading of a clock, for callers that hold a lock of theirs: a clock may be the user's, and is read
-// before. A limiter with another clock reads its own.
+// A Moment is a reading of a clock, which may be the user's, made before a lock was taken. A limiter with another clock
+// reads its own.
 type Moment struct {
 	Clock *Clock
 	Now   int64
@@ -30,7 +30,6 @@ func (r *Reservation) DelayAt(m Moment) time.Duration {
 	return max(0, until(r.at(now), now))
 }
 
-// TimeAt is At, on the moment's clock.
 func (r *Reservation) TimeAt(m Moment) int64 {
 	l := r.limiter
 	t := l.reads(m)
@@ -39,12 +38,10 @@ func (r *Reservation) TimeAt(m Moment) int64 {
 	return m.Now + r.at(now) - t
 }
 
-// BehindAt is Behind.
 func (l *Limiter) BehindAt(m Moment, ahead iter.Seq[int], n int) (wait time.Duration, err error) {
 	return l.behind(l.reads(m), ahead, n)
 }
 
-// ForecastAt is Forecast, as a wait.
 func (l *Limiter) ForecastAt(m Moment, n int) time.Duration {
 	now := l.lockFor(l.reads(m))
 	defer l.mu.Unlock()

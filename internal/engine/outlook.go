@@ -2,7 +2,6 @@ package engine
 
 import "time"
 
-// An Outlook says what a limiter can grant at one moment.
 type Outlook struct {
 	Rate float64 // fresh permits per second
 	// Capacity is how many permits can be stored and used at once, and Stored how many are. Both are 0 while warming
@@ -17,17 +16,15 @@ type Outlook struct {
 // Version changes with each change of promised times, except by requests and by time that passes.
 func (l *Limiter) Version() uint64 { return uint64(l.version.Load()) }
 
-// Name is reserve.WithName's.
 func (l *Limiter) Name() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cold.policy.terms.Name
 }
 
-// Outlook returns what the limiter can grant now.
 func (l *Limiter) Outlook() Outlook { return l.outlook(l.clock.Now()) }
 
-// Latest is the outlook as of the latest request. It does not read the clock.
+// Latest is the outlook as of the latest request: it does not read the clock.
 func (l *Limiter) Latest() Outlook { return l.outlook(unknown) }
 
 func (l *Limiter) outlook(t int64) (o Outlook) {

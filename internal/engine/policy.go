@@ -8,10 +8,10 @@ import (
 	"github.com/nextfree/pace/internal/smooth"
 )
 
-// A Policy is reserve.Policy. It is immutable.
+// A Policy is reserve.Policy, immutable.
 type Policy struct{ terms Terms }
 
-// Terms are what a policy says. They are immutable.
+// Terms are what a policy says, immutable.
 type Terms struct {
 	Clock                 // with the moment at which the policy was made as its epoch
 	MaxWait time.Duration // that callers are promised
@@ -79,7 +79,6 @@ func (p *Policy) Change(now int64, of Ledger, wall func(t int64) time.Time) {
 	}
 }
 
-// TermsOf returns the terms of a ledger, or nil.
 func TermsOf(l Ledger) []byte {
 	if c, ok := l.(interface{ AppendTerms(b []byte) []byte }); ok {
 		return c.AppendTerms(nil)
@@ -100,7 +99,6 @@ func (p *Policy) differs(other *Policy) string {
 	return ""
 }
 
-// Limiter returns a new limiter of the policy.
 func (p *Policy) Limiter() *Limiter { return p.New(p.terms.Now()) }
 
 // New returns a limiter without requests since begin.
@@ -108,7 +106,6 @@ func (p *Policy) New(begin int64) *Limiter {
 	return p.With(begin, p.Ledger(begin, p.terms.Time))
 }
 
-// With returns a limiter with that ledger.
 func (p *Policy) With(now int64, ledger Ledger) (l *Limiter) {
 	if s, ok := ledger.(*smooth.Ledger); ok {
 		both := &smoothLimiter{ledger: *s}

@@ -10,10 +10,8 @@ import (
 	"github.com/nextfree/pace/internal/smooth"
 )
 
-// ErrCancelled is reserve's.
 var ErrCancelled = errors.New("pace: the reservation was cancelled")
 
-// A Promise is reserve.Promise.
 type Promise interface {
 	Permits() int
 	At() time.Time
@@ -23,7 +21,6 @@ type Promise interface {
 	Settle(actual int)
 }
 
-// NewReservation returns a reservation that calls the promise.
 func NewReservation(p Promise) Reservation { return Reservation{promise: &p} }
 
 // A Reservation is reserve.Reservation.
@@ -48,7 +45,7 @@ func (r *Reservation) Permits() int {
 	return r.slot.Permits
 }
 
-// do calls pass with the promise, or else own with the limiter locked. For the zero value it does nothing.
+// do calls pass with the promise, or else own with the limiter locked. The zero value does nothing.
 func (r *Reservation) do(pass func(p Promise), own func(now int64)) {
 	switch l := r.limiter; {
 	case r.promise != nil:
@@ -98,7 +95,6 @@ func (r *Reservation) Settle(actual int) {
 func (r *Reservation) Begin() { r.use(UseTracker.Begin, user.Begin) }
 func (r *Reservation) End()   { r.use(UseTracker.End, user.End) }
 
-// A user is a promise of permits that are counted by use.
 type user interface {
 	Begin()
 	End()
@@ -124,7 +120,6 @@ func (r *Reservation) use(tell func(UseTracker, int64, smooth.Slot) smooth.Slot,
 	}
 }
 
-// Await waits for the permits, and returns how long.
 func (r *Reservation) Await(ctx context.Context) (waited time.Duration, err error) {
 	at, wait := r.At(), r.Delay()
 	if wait == 0 && r.promise == nil { // only a limiter's time is leave to go: a promise's may be a forecast
@@ -150,7 +145,7 @@ func (r *Reservation) Count(by int) {
 
 func (r *Reservation) Limiter() *Limiter { return r.limiter }
 
-// Promise returns the promise of NewReservation, or nil for a limiter's reservation.
+// Promise returns NewReservation's promise, or nil.
 func (r *Reservation) Promise() Promise {
 	if r.promise == nil {
 		return nil

@@ -2,8 +2,6 @@ package engine
 
 import "time"
 
-// What package bykey needs for limiters that it drops.
-
 // Retire ends a limiter whose key is dropped, or has a new limiter: later charges go to what heir returns, under the
 // lock. Heir is called under the lock too, with the limiter's time for a reading of its policy's clock. If it returns
 // nil, Retire does nothing and returns false. Requests that wait keep their times. Later refunds are lost: a store that
@@ -19,7 +17,6 @@ func (l *Limiter) Retire(t int64, heir func(of Ledger, now int64) (charge func(p
 	return charge != nil
 }
 
-// Promised returns when the last of the requests that wait is granted; false: nobody waits.
 func (l *Limiter) Promised() (last time.Time, waits bool) {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -34,7 +31,6 @@ func (l *Limiter) Promised() (last time.Time, waits bool) {
 	return l.clock.Time(at), ok
 }
 
-// Charge takes permits that were used already.
 func (l *Limiter) Charge(permits int) {
 	now := l.lock()
 	defer l.mu.Unlock()

@@ -76,14 +76,13 @@ func (l *Limiter) nap(ctx context.Context, s *sleeper, now, at int64) (t int64, 
 	return l.clock.Now(), err
 }
 
-// slack is by how much callers may wake late.
 func (l *Limiter) slack() time.Duration { return l.cold.policy.terms.Slack }
 
 // stall is how late a caller wakes at least after the program stood still.
 const stall = int64(time.Millisecond)
 
-// checkStall makes a pause of a time in which the program stood still (SIGSTOP, a suspended machine): not all callers
-// whose times have passed go at once. A caller causes at most one pause. A fake clock never stalls.
+// checkStall makes a pause of a time in which the program stood still (SIGSTOP, a suspended machine), so that not all
+// callers whose times have passed go at once. A caller causes at most one pause. A fake clock never stalls.
 func (l *Limiter) checkStall(t int64) {
 	s := l.cold.sleepers
 	if s == nil || s.list.Len() == 0 || l.clock.Fake != nil || !l.cold.policy.terms.StallIsPause {

@@ -60,7 +60,6 @@ func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
 
 func (s *sleepers) waiting() int { return s.list.Len() - s.left + s.also }
 
-// search returns the place of the first with a larger number.
 func (s *sleepers) search(number uint64) int {
 	all := s.list.All()
 	return sort.Search(len(all), func(i int) bool { return all[i].number > number })

@@ -2,7 +2,6 @@ package engine
 
 import "time"
 
-// A Snapshot is reserve.Snapshot.
 type Snapshot struct {
 	Rate        float64
 	Capacity    float64

@@ -10,7 +10,6 @@ import (
 	"github.com/nextfree/pace/internal/sealed"
 )
 
-// AppendBinary is reserve.Limiter's. FORMATS.md has the format.
 func (l *Limiter) AppendBinary(b []byte) ([]byte, error) {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -26,7 +25,6 @@ func (l *Limiter) AppendBinary(b []byte) ([]byte, error) {
 	return sealed.End(l.ledger.AppendState(b, now), from), nil
 }
 
-// Saves reports whether the limiters' state can be saved.
 func (p *Policy) Saves() bool { return p.terms.Curve != nil || p.terms.Load != nil }
 
 func (p *Policy) Restore(state []byte) (*Limiter, error) {

@@ -22,7 +22,7 @@ func (l *Limiter) change(later bool, change func(now int64) (changed bool)) {
 	}
 }
 
-// SetPolicy returns what policy would fit, if not this.
+// SetPolicy returns which policy would fit, if not this.
 func (l *Limiter) SetPolicy(p *Policy) (want string) { return l.replace(l.clock.Now(), p, false) }
 
 // replace is SetPolicy at a reading. Waits scale with the rate, as with Retime, if retime is true.

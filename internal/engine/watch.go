@@ -13,7 +13,7 @@ type Watcher struct {
 	Tell  func(later bool)
 }
 
-// Watch tells a watcher from now on. It may watch already.
+// Watch may be called for a watcher that watches already.
 func (l *Limiter) Watch(w *Watcher) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -27,7 +27,6 @@ func (l *Limiter) Watch(w *Watcher) {
 	s.watchers = append(s.watchers, one)
 }
 
-// Unwatch ends Watch.
 func (l *Limiter) Unwatch(w *Watcher) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +38,7 @@ func (l *Limiter) Unwatch(w *Watcher) {
 
 func gone(w weak.Pointer[Watcher]) bool { return w.Value() == nil }
 
-// tellWatchers tells all but those of the owner that causes the change.
+// tellWatchers skips the watchers of the owner that causes the change.
 func (s *sleepers) tellWatchers(later bool) {
 	some := false
 	for _, w := range s.watchers {
@@ -72,7 +71,6 @@ func (l *Limiter) sleepersOf() *sleepers {
 	return l.cold.sleepers
 }
 
-// Watchers returns how many are kept.
 func (l *Limiter) Watchers() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

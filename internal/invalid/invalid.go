@@ -1,4 +1,4 @@
-// Package invalid makes the errors for values that a package refuses.
+// Package invalid makes the errors for refused values.
 package invalid
 
 import (
@@ -7,14 +7,14 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// In returns the function that makes a package's errors: of an argument or option by its name, and what would be right.
+// In returns the function that makes a package's errors.
 func In(pkg string) func(name string, value any, want string) error {
 	return func(name string, value any, want string) error {
 		return &reserve.ValueError{Package: pkg, Name: name, Value: value, Want: want}
 	}
 }
 
-// Apply applies a constructor's options to its settings, up to the first that is refused. A nil option is.
+// Apply applies options to settings, up to the first that is refused, as a nil option is.
 func Apply[S any, O ~func(*S) error](
 	valueError func(name string, value any, want string) error, settings *S, opts []O,
 ) error {

@@ -37,7 +37,7 @@ func taken(ctx context.Context, by reserve.Reserver, n int, maxWait time.Duratio
 	return
 }
 
-// A foreign limit is a Reserver of the user's. It may have methods of a reserve.Limiter.
+// A foreign limit is a Reserver of the user's, which may have methods of a reserve.Limiter.
 type foreign struct{ reserve.Reserver }
 
 type (

@@ -1,10 +1,10 @@
 // Package limit is what a limit answers for itself, wherever it stands: alone, of a key, in a store, in flight, in a
-// reserve.All, behind a queue, or a Reserver of the user's. It is the only package that asks what a Reserver is. Who
-// stands in front of limits calls [Of] once for each, and asks the Limit.
+// reserve.All, behind a queue, or a Reserver of the user's. It alone asks what a Reserver is: others call [Of] once,
+// and ask the Limit.
 //
-// [Of] knows limiters, All, and a user's Reserver, which it asks for the methods of a limiter that it happens to have.
-// Other types of this module implement [Limit] themselves. An exported type can't, since a user's type that embeds it
-// would, too: its package calls [For].
+// [Of] knows limiters, All, and a user's Reserver, which may have some methods of a limiter. Other types of this module
+// implement [Limit] themselves. An exported type can't, since a user's type that embeds it would, too: its package
+// calls [For].
 package limit
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Limit is a Reserver that answers for itself. All methods may be called at the same time. None but ReserveWithin,
-// Take and Stop may block, unless Traits says so.
+// A Limit is a Reserver that answers for itself. All methods may be called at the same time. Only ReserveWithin, Take
+// and Stop may block, and the others where Traits says so.
 type Limit interface {
 	// ReserveWithin takes all permits, or says when they could be taken, by a *reserve.WaitError. Its reservation
 	// passes on when a use begins and ends.
@@ -60,7 +60,6 @@ type Traits struct {
 	InFlight bool // it bounds how many are out, not how many go in a time
 }
 
-// Taken are permits that were taken.
 type Taken struct {
 	reserve.Reservation                // the zero value if they were taken for good
 	Left                engine.Outlook // after that; the zero value: see Outlook
@@ -101,7 +100,6 @@ func For[R reserve.Reserver](of func(R) Limit) bool {
 	return true
 }
 
-// A local limit is a limiter of this process.
 type local struct{ *reserve.Limiter }
 
 func (l local) engine() *engine.Limiter { return (*engine.Limiter)(l.Limiter) }
@@ -126,7 +124,6 @@ func Local(l Limit) *reserve.Limiter {
 	return nil
 }
 
-// Most returns the most permits that a limit can ever hold at once; 0: it is not known, or less than one.
 func Most(l Limit) float64 {
 	if o, known := l.Outlook(); known && o.Capacity >= 1 {
 		return o.Capacity
@@ -134,7 +131,6 @@ func Most(l Limit) float64 {
 	return 0
 }
 
-// Unlimited reports whether a limit has no rate.
 func Unlimited(l Limit) bool { return math.IsInf(l.Rate(), 1) }
 
 // Finite returns a limit's rate; 0: it is not known, or there is none.
@@ -145,13 +141,13 @@ func Finite(l Limit) float64 {
 	return 0
 }
 
-// Begin says that the use of a reservation's permits begins: a call goes out, which a server counts at some moment
-// before its answer. A window counts the permits from Begin until its length after End. A quota by the calendar that
-// begins meanwhile counts them too. Other limiters ignore both.
+// Begin says that the use of a reservation's permits begins: a server counts a call at some moment before its answer. A
+// window counts the permits from Begin until its length after End. A quota by the calendar that begins meanwhile counts
+// them too. Other limiters ignore both.
 //
 // Begin before the permits may be used does nothing, nor does a second Begin. Each Begin needs an End, a Settle or a
-// Cancel: until then the permits don't come back. Settle and Cancel may follow End.
+// Cancel: until then the permits don't come back.
 func Begin(r *reserve.Reservation) { (*engine.Reservation)(r).Begin() }
 
-// End says that the use of the permits is over: see [Begin]. Without Begin it is Begin and End at once.
+// End says that the use of the permits is over; without Begin it is both at once.
 func End(r *reserve.Reservation) { (*engine.Reservation)(r).End() }

@@ -2,7 +2,7 @@ package limit
 
 import "github.com/nextfree/pace/reserve"
 
-// Named returns an error that names the limit, if it is a WaitError that names none.
+// Named names the limit in a WaitError that names none.
 func Named(err error, name func() string) error {
 	late, ok := err.(*reserve.WaitError)
 	if !ok || late.Limit != "" {

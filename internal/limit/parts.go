@@ -8,7 +8,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// An all is the parts of a reserve.All.
 type all struct {
 	Base
 	parts []Limit
@@ -107,7 +106,7 @@ func doorOf(t Traits) Traits {
 	return t
 }
 
-// OneOf returns a Limit for the door of a queue in front of several limits, of which a request needs one. A server's
+// OneOf returns a Limit for the door of a queue in front of several limits, one of which a request needs. A server's
 // stop holds at all.
 func OneOf(by reserve.Reserver, limits ...Limit) Limit {
 	return &choice{all{Base{Reserver: by}, limits}}
@@ -132,7 +131,6 @@ func (c *choice) Peek(n int) (least time.Duration, err error) {
 	return least, err
 }
 
-// Outlook is that of the limits together.
 func (c *choice) Outlook() (o engine.Outlook, known bool) {
 	o.Wait = math.MaxInt64
 	for _, part := range c.parts {
@@ -146,7 +144,6 @@ func (c *choice) Outlook() (o engine.Outlook, known bool) {
 	return o, len(c.parts) > 0
 }
 
-// Rate is the sum; 0 if one is not known.
 func (c *choice) Rate() (sum float64) {
 	for _, part := range c.parts {
 		rate := part.Rate()

@@ -4,7 +4,6 @@ import "iter"
 
 func (l *Line[S]) NextFree(now int64) int64 { return l.Behind(now, nil, 1) }
 
-// Promised returns when the last request that waits is granted; false: none waits.
 func (l *Line[S]) Promised(now int64) (last int64, waits bool) {
 	l.kind.Advance(now)
 	return l.ToLimiter(l.Last().When()), l.Len() > 0

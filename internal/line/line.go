@@ -15,7 +15,6 @@ const (
 	Asap  = math.MinInt64  // the latest time of a charge: it waits only for the requests before it
 )
 
-// A State is a limit's after a request was granted at that time.
 type State interface{ When() int64 }
 
 // A Kind is the arithmetic of a limit.
@@ -61,10 +60,9 @@ type request[S State] struct {
 	state   S     // after it
 }
 
-// Of returns the line of a kind.
 func Of[S State](kind Kind[S]) Line[S] { return Line[S]{kind: kind, Stopped: math.MinInt64} }
 
-// Due grants the requests whose time has come at now.
+// Due grants the requests that are due at now.
 func (l *Line[S]) Due(now int64) {
 	n := 0
 	for all := l.wait.All(); n < len(all); n++ {
@@ -93,7 +91,6 @@ func (l *Line[S]) place() {
 	l.known++
 }
 
-// frontier returns the state after the requests whose states are known.
 func (l *Line[S]) frontier() S {
 	if l.known == 0 {
 		return l.kind.Present()
@@ -101,7 +98,6 @@ func (l *Line[S]) frontier() S {
 	return l.wait.All()[l.known-1].state
 }
 
-// Last returns the state after all requests.
 func (l *Line[S]) Last() S {
 	for l.known < l.Len() {
 		l.place()
@@ -195,7 +191,6 @@ func (l *Line[S]) Charge(now int64, permits int) {
 	l.push(int64(permits), Asap, l.kind.After(l.Last(), int64(permits), Asap))
 }
 
-// push appends a request, and grants it if due.
 func (l *Line[S]) push(permits, latest int64, after S) {
 	l.newest++
 	if l.Len() == 0 && after.When() <= l.Now && (!l.Held || latest == Asap) {

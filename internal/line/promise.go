@@ -2,7 +2,6 @@ package line
 
 import "github.com/nextfree/pace/internal/saturate"
 
-// Unplace says that the states of waiting requests have changed.
 func (l *Line[S]) Unplace() { l.known = 0 }
 
 // Confirm computes states anew if a request would be granted at now.
@@ -37,7 +36,6 @@ func (l *Line[S]) Release() {
 	}
 }
 
-// Shift moves promised times with the clock, which was set.
 func (l *Line[S]) Shift(step int64) {
 	l.Offset += step
 	all := l.wait.All()

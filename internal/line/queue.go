@@ -8,7 +8,6 @@ type Queue[T any] struct {
 	first int
 }
 
-// All returns the items, until the queue changes.
 func (q *Queue[T]) All() []T { return q.list[q.first:] }
 
 func (q *Queue[T]) Len() int { return len(q.list) - q.first }
@@ -34,10 +33,8 @@ func (q *Queue[T]) Drop(n int) {
 	q.first = 0
 }
 
-// Cut keeps the first n items.
 func (q *Queue[T]) Cut(n int) { q.list = q.list[:q.first+n] }
 
-// Delete removes the items for which gone is true.
 func (q *Queue[T]) Delete(gone func(T) bool) {
 	q.list = q.list[:q.first+len(slices.DeleteFunc(q.All(), gone))]
 }

@@ -1,5 +1,4 @@
-// Package option has reserve's Option and the settings that it changes, for the packages that make policies: options
-// of other packages are reserve's.
+// Package option has reserve's Option and the settings that it changes.
 package option
 
 import (
@@ -11,11 +10,10 @@ import (
 // An Option is a reserve.Option.
 type Option struct {
 	Name string // "WithBurst"
-	// Set changes settings of the option's type, and reports whether they are. Nil: the zero Option.
+	// Set changes settings of the option's type, and reports whether they are; nil: the zero Option.
 	Set func(settings any) (fits bool, err error)
 }
 
-// New returns an option of that name for limiters whose settings are an S.
 func New[S any](name string, set func(*S) error) Option {
 	return Option{Name: name, Set: func(settings any) (bool, error) {
 		s, ok := settings.(*S)
@@ -26,7 +24,6 @@ func New[S any](name string, set func(*S) error) Option {
 	}}
 }
 
-// Common are the settings of every limiter.
 type Common struct {
 	Clock   engine.Clock
 	MaxWait time.Duration

@@ -25,12 +25,11 @@ func Begin(b []byte, kind string) []byte {
 	return append(b, kind...)
 }
 
-// End closes the envelope that begins at from.
 func End(b []byte, from int) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[from:], castagnoli))
 }
 
-// Open returns the contents of an envelope of that kind. Its error says what they, the bytes, are instead.
+// Open returns the contents of an envelope of that kind. Its error says what the bytes are instead.
 func Open(b []byte, kind string) ([]byte, error) {
 	const head, sum = len(magic) + 2, 4
 	if len(b) < head+sum || string(b[:len(magic)]) != magic {

@@ -30,10 +30,8 @@ const (
 	isUnlimited
 )
 
-// AppendTerms appends the ledger's curve, and whether requests pay upfront.
 func (l *Ledger) AppendTerms(b []byte) []byte { return l.curve.AppendTerms(b, l.upfront) }
 
-// AppendTerms appends the curve, and whether requests pay upfront.
 func (c *Curve) AppendTerms(b []byte, up bool) []byte {
 	flags := bit(isFixed, c.Fixed) | bit(isUpfront, up) | bit(isPriced, c.Line != nil) | bit(isUnlimited, c.unlimited())
 	b, _ = binary.Append(b, binary.LittleEndian, savedCurve{c.Rate, c.Capacity, flags})
@@ -52,7 +50,7 @@ func bit(flag uint8, set bool) uint8 {
 
 var errNumber = errors.New("they have a number that no limiter has")
 
-// LoadTerms returns what AppendTerms saved. The curve has no AtRate: a ledger needs Adopt before its rate can change.
+// LoadTerms returns what AppendTerms saved, without AtRate: a ledger needs Adopt before its rate can change.
 func LoadTerms(b []byte) (c *Curve, up bool, err error) {
 	var of savedCurve
 	n, err := binary.Decode(b, binary.LittleEndian, &of)

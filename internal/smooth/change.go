@@ -2,11 +2,11 @@ package smooth
 
 import "math"
 
-// A change of the rate keeps times or permits. Everything follows: what is stored, owed, waited for, and what may come
-// back. To keep permits, times become the old rate over the new as long.
+// A change of the rate keeps times or permits. All follows: what is stored, owed, waited for, and what may come back.
+// To keep permits, times become the old rate over the new as long.
 
-// SetRate changes the rate from now on. If the capacity is a time, times stay. If it is a number of permits, or after a
-// Retime, permits stay. Stored permits with a price scale with the capacity: the limiter stays as cold as it is.
+// SetRate changes the rate. If the capacity is a time, times stay; if it is a number of permits, or after a Retime,
+// permits stay. Stored permits with a price scale with the capacity: the limiter stays as cold as it is.
 func (l *Ledger) SetRate(now int64, permitsPerSecond float64) {
 	if permitsPerSecond != l.curve.Rate {
 		l.SetCurve(now, l.curve.AtRate(permitsPerSecond))
@@ -25,7 +25,6 @@ func (l *Ledger) SetCurve(now int64, curve *Curve) {
 	l.change(now, curve, scale)
 }
 
-// Adopt is SetCurve, and says whether requests pay upfront from now on.
 func (l *Ledger) Adopt(now int64, curve *Curve, upfront bool) {
 	l.SetCurve(now, curve)
 	l.upfront = upfront
@@ -73,7 +72,6 @@ func (l *Ledger) change(now int64, curve *Curve, scale float64) {
 	l.rescheduled(now)
 }
 
-// restock turns stored permits into those of another curve.
 func (l *Ledger) restock(now int64, curve *Curve, scale float64) {
 	old := l.curve
 	switch {

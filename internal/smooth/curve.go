@@ -4,11 +4,10 @@ import "math"
 
 // A Curve is what permits cost at a rate. It is immutable, and safe for concurrent use.
 type Curve struct {
-	// Rate is the number of fresh permits per second; +Inf means no limit.
 	Rate float64
 	// Capacity is the largest number of permits that can be stored.
 	Capacity float64
-	// Interval is the cost of a fresh permit in nanoseconds, 1e9/Rate; 0 means no limit.
+	// Interval is the cost of a fresh permit in nanoseconds, 1e9/Rate.
 	Interval float64
 	// Refill is the number of permits that a nanosecond of idleness stores.
 	Refill float64
@@ -22,10 +21,9 @@ type Curve struct {
 	extra int64 // the part of a permit that Upfront adds to the capacity, in nanoseconds
 }
 
-// Interval returns the time between two permits, in nanoseconds. It is finite.
+// Interval returns the finite time between two permits, in nanoseconds.
 func Interval(permitsPerSecond float64) float64 { return min(1e9/permitsPerSecond, math.MaxFloat64) }
 
-// Free reports whether stored permits cost nothing.
 func (c *Curve) Free() bool { return c.Line == nil }
 
 // Price returns how many of the wanted permits come out of a store that holds stored, and the cost of all in
@@ -45,8 +43,8 @@ func (c *Curve) Price(stored, wanted float64) (taken, cost float64) {
 	return taken, cost
 }
 
-// Upfront returns the curve for requests that wait for their own permits: its capacity, if it is a time's, is at least
-// one permit. Otherwise none could be granted without a wait.
+// Upfront returns the curve for requests that wait for their own permits: a capacity that is a time's is at least one
+// permit, or none could be granted without a wait.
 func (c *Curve) Upfront() *Curve {
 	up := *c
 	if c.Free() && !c.Fixed && !c.unlimited() {
@@ -85,7 +83,7 @@ func (c *Curve) span() int64 {
 	}
 }
 
-// A LinearPrice is the price of stored permits: Base up to Threshold, then Slope more for each permit.
+// A LinearPrice of stored permits is Base up to Threshold, then Slope more for each permit.
 //
 // With a Base of 500 ms, a Threshold of 4 and a Slope of 250 ms, the sixth stored permit costs 875 ms, the area under
 // the line between 5 and 6.

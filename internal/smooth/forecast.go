@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// Size returns how many permits can be stored. A request may be of any size.
+// Size returns how many permits can be stored; a request may be of any size.
 func (l *Ledger) Size() (capacity float64, largest int) { return l.curve.Capacity, math.MaxInt }
 
 // AtOnce returns how many permits may be ready without a wait, if the ledger is as full as it can be. Paid later, that
@@ -22,7 +22,6 @@ func (l *Ledger) AtOnce() int {
 	return int(min(math.MaxInt64/2, permits+1e-9))
 }
 
-// NextFree returns when a request for one permit, made now, would be ready.
 func (l *Ledger) NextFree(now int64) int64 { return l.behind(now, 0, 1) }
 
 // Promised returns when the last request that waits is granted; false: none waits.

@@ -33,7 +33,6 @@ func (h *history) keep(number uint64, amount int64) {
 	h.huge[number] = amount
 }
 
-// Take takes permits (at least 1) that are ready now, or nothing.
 func (l *Ledger) Take(now int64, permits int) bool {
 	if h := l.history; h != nil && (l.waits || now < h.until) {
 		if l.advance(now); l.waits || now < h.until {
@@ -93,7 +92,6 @@ func (l *Ledger) price(permits float64) (taken float64, amount int64, early floa
 	return taken, amount, float64(amount) - cost
 }
 
-// sell takes an amount out of the bucket, now or later, and returns the request's number.
 func (l *Ledger) sell(now, amount int64, charge uint64, wait bool) (number uint64) {
 	h := l.history
 	if l.noteStore(); !l.waits {
@@ -109,7 +107,6 @@ func (l *Ledger) sell(now, amount int64, charge uint64, wait bool) (number uint6
 	return h.number
 }
 
-// advance grants the requests that are due, then fills the store.
 func (l *Ledger) advance(now int64) {
 	if l.waits {
 		h := l.history
@@ -127,7 +124,6 @@ func (l *Ledger) advance(now int64) {
 	l.fill(l.origin(now))
 }
 
-// fill lets idle time flow into the store.
 func (l *Ledger) fill(now int64) {
 	if l.stored > 0 && l.span > 0 && now >= l.empty {
 		l.pour()

@@ -15,7 +15,6 @@ type Ledger struct {
 	waits   bool // a request waits
 }
 
-// history has the waiting requests, and the worth of refunds of granted ones.
 type history struct {
 	queue     queue
 	headrooms headrooms[int64]
@@ -32,7 +31,7 @@ type history struct {
 	least     float64            // how small it became while those waited: at the beginning's scale
 }
 
-// A price is what a request was sold at. It is immutable.
+// A price is what a request was sold at; it is immutable.
 type price struct {
 	curve *Curve
 	scale float64 // what a nanosecond sold at the beginning was worth then
@@ -48,8 +47,8 @@ type Slot struct {
 	stored float64 // permits beside the bucket right before it
 }
 
-// New returns the ledger of a limiter that is free from now on, with that many stored permits, as far as they fit. With
-// upfront a request waits for its own cost, as in a classic token bucket; without, the next request does.
+// New returns the ledger of a limiter that is free from now on. With upfront a request waits for its own cost, as in a
+// classic token bucket; without, the next request does.
 func New(curve *Curve, now int64, stored float64, upfront bool) *Ledger {
 	l := State{stored: stored, empty: now}.Ledger(curve, upfront)
 	l.fill(now)
@@ -81,16 +80,13 @@ func (l *Ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	return l.promised(q.before(i), q.entries[i].amount, number), true
 }
 
-// Waits reports whether the request of that number waits.
 func (l *Ledger) Waits(now int64, number uint64) bool {
 	ready, known := l.Ready(now, number)
 	return known && ready > now
 }
 
-// Rate returns the fresh permits per second.
 func (l *Ledger) Rate() float64 { return l.curve.Rate }
 
-// Stored returns the number of stored permits that no request waits for.
 func (l *Ledger) Stored(now int64) float64 {
 	l.advance(now)
 	if l.curve.unlimited() {
@@ -134,7 +130,7 @@ func (l *Ledger) owed() int64 {
 	return l.history.queue.owed
 }
 
-// promise returns when a request is granted. (No sum of amounts ends after the end of time: see price.)
+// promise returns when a request is granted.
 func (l *Ledger) promise(before, own int64, number uint64) int64 {
 	if l.upfront {
 		before += own - l.ahead(number)
@@ -211,7 +207,6 @@ func (l *Ledger) note(now int64) {
 	l.low = math.MaxInt64
 }
 
-// noteStore notes how much more the store beside the bucket could hold.
 func (l *Ledger) noteStore() {
 	if l.span == 0 && l.curve.Capacity > 0 {
 		h := l.history

@@ -27,7 +27,7 @@ const (
 	remembered = 64 // granted requests, at least
 )
 
-// empty: no request waits. Otherwise the first has not given up.
+// empty: no request waits; otherwise the first has not given up.
 func (q *queue) empty() bool { return q.granted == len(q.entries) }
 
 func (q *queue) first() entry { return q.entries[q.granted] }
@@ -83,7 +83,6 @@ func (q *queue) skip() {
 	}
 }
 
-// leave removes a waiting request.
 func (q *queue) leave(i int) {
 	q.add(i, -q.entries[i].amount)
 	q.entries[i].amount = left

@@ -2,10 +2,11 @@ package smooth
 
 import "math"
 
-// Return takes back all permits of a slot but the first kept ones (fewer than it has).
+// Return takes back all permits of a slot but the first kept ones. If the request waits, those behind it are granted
+// earlier.
 //
-// If the request waits, those behind it are granted earlier. If it was granted, as much comes back as the bucket would
-// still hold without it, and so do stored permits with a price.
+// If it was granted, as much comes back as the bucket would still hold without it, and so do stored permits with a
+// price.
 func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.advance(now)
 	l.note(now)

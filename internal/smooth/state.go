@@ -9,12 +9,11 @@ type State struct {
 	early  float64
 }
 
-// State returns the state of a ledger without reservations, whose rate was not changed.
+// State returns the state of a ledger without reservations, at its first rate.
 func (l *Ledger) State() State {
 	return State{stored: l.stored, empty: l.empty, early: l.early}
 }
 
-// Ledger returns a ledger in that state.
 func (s State) Ledger(curve *Curve, upfront bool) Ledger {
 	return Ledger{
 		curve: curve, stored: min(s.stored, curve.Capacity, math.MaxFloat64), empty: s.empty, early: s.early,

@@ -17,11 +17,10 @@ func roundUp(nanoseconds float64) int64 {
 	}
 }
 
-// roundDown rounds down to nanoseconds. It saturates likewise.
 func roundDown(nanoseconds float64) int64 { return -roundUp(-nanoseconds) }
 
-// addSaturating returns t + d, at most the largest time, at least 146 years before the first: times must have
-// differences. D is more than -1<<63.
+// addSaturating returns t + d, d more than -1<<63: at most the largest time, at least 146 years before the first, since
+// times must have differences.
 func addSaturating(t, d int64) int64 {
 	switch sum := t + d; {
 	case d > 0 && sum < t:

@@ -1,4 +1,4 @@
-// Package variant makes kinds of limiters: pace's bursty limiters, warm-ups, windows and quotas are variants.
+// Package variant makes kinds of limiters: bursty, warm-ups, windows and quotas are variants.
 package variant
 
 import (
@@ -10,32 +10,29 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Option returns an option of that name ("WithBurst") for the variants whose settings are an S.
+// Option returns an option of that name ("WithBurst") for variants whose settings are an S.
 func Option[S any](name string, set func(*S) error) reserve.Option {
 	return reserve.Option(option.New(name, set))
 }
 
-// A Variant is a kind of limiter, with a Curve or a Ledger. The functions are called after all options have been
-// applied.
+// A Variant is a kind of limiter, with a Curve or a Ledger. Its functions are called after all options.
 type Variant struct {
 	Package string // in errors: "warmup"
 	Limiter string // in errors: "a warming-up limiter"; policies of the same are of one kind
 
-	// Settings points to a struct that the variant's options change: see [Option].
 	Settings any
 
-	// Curve makes the curve at a rate, for package smooth's ledger. It starts with Stored permits unless
-	// reserve.WithStored says otherwise, at most as many as fit.
+	// Curve makes the curve at a rate, for package smooth's ledger, which starts with Stored permits unless
+	// reserve.WithStored says otherwise.
 	Curve  func(permitsPerSecond float64) *smooth.Curve
 	Stored float64
 
 	// Ledger makes the ledger of a limiter that begins now. Wall returns the wall clock at a time of the limiter's
-	// clock. If it is a [engine.Changer], it can be given another policy of this kind: see reserve.Limiter.SetPolicy.
+	// clock. A [engine.Changer] can be given another policy: see reserve.Limiter.SetPolicy.
 	Ledger func(now int64, wall func(now int64) time.Time) engine.Ledger
-	// Load makes a ledger of what AppendState had appended at the time then: see reserve.Limiter.AppendBinary. Terms
-	// are what a Changer's AppendTerms had appended, perhaps of another policy, which the ledger has then; they are
-	// empty if the ledger is no Changer. A nil state is a new ledger's. If Load is nil, the variant's limiters have no
-	// state to save.
+	// Load makes a ledger of what AppendState had appended at the time then; nil: it can't be saved. Terms are what a
+	// Changer's AppendTerms had appended, perhaps of another policy, which the ledger has then; they are empty if the
+	// ledger is no Changer. A nil state is a new ledger's.
 	Load func(terms, state []byte, then int64, wall func(t int64) time.Time) (engine.Ledger, error)
 
 	// Recheck is how often the limiter looks again at times that follow the wall clock and so may become earlier.
@@ -81,7 +78,6 @@ func (v Variant) Policy(permitsPerSecond float64, opts ...reserve.Option) (*rese
 	return (*reserve.Policy)(engine.NewPolicy(t)), nil
 }
 
-// apply changes the first settings that fit.
 func (v Variant) apply(o option.Option, settings []any) error {
 	if o.Set == nil {
 		return &reserve.OptionError{Package: v.Package, Option: "the zero Option", Limiter: v.Limiter}
@@ -94,7 +90,6 @@ func (v Variant) apply(o option.Option, settings []any) error {
 	return &reserve.OptionError{Package: v.Package, Option: o.Name, Limiter: v.Limiter}
 }
 
-// refusals makes the engine's errors.
 type refusals struct{ limit string }
 
 func (r refusals) TooLong(wait, maxWait time.Duration, cause error) error {

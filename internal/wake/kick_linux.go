@@ -23,7 +23,7 @@ type kicker struct {
 	spec  itimerspec
 }
 
-// A kick is a moment at which epoll_wait is to end. Guarded by the kicker's lock.
+// A kick is a moment at which epoll_wait is to end, guarded by the kicker's lock.
 type kick struct{ at time.Duration } // 0: none
 
 const (
@@ -53,7 +53,6 @@ func (k *kicker) set(one *kick, at time.Duration) {
 	k.arm()
 }
 
-// clear removes a kick, and sets the descriptor for the next moment.
 func (k *kicker) clear(one *kick) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -72,7 +71,7 @@ func (k *kicker) find(at time.Duration) (i int, found bool) {
 	return slices.BinarySearchFunc(k.due, at, func(a, b time.Duration) int { return cmp.Compare(b, a) })
 }
 
-// arm sets the descriptor for the next moment, locked.
+// arm sets the descriptor for the next moment. The kicker is locked.
 func (k *kicker) arm() {
 	n, now := len(k.due), sinceStart()
 	for n > 0 && k.due[n-1] <= now { // of a sleeper that is being woken, or was set when it had ended
@@ -85,7 +84,6 @@ func (k *kicker) arm() {
 	}
 }
 
-// open makes the descriptor, if the kernel gives any, locked.
 func (k *kicker) open() bool {
 	now := sinceStart()
 	if now < k.retry {

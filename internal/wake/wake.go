@@ -3,7 +3,7 @@
 // On an idle Linux machine a Go timer is up to 1 ms late: the runtime waits for it in epoll_wait, whose timeout is
 // whole milliseconds (golang.org/issue/44343, golang.org/issue/47084). So beside the plain timer a timerfd ends
 // epoll_wait at the right nanosecond, and the scheduler runs the timers that are due. Other systems, and kernels that
-// give no timerfd, have only the plain timer.
+// give no timerfd, have only the timer.
 package wake
 
 import (
@@ -24,7 +24,7 @@ type Sleeper struct {
 // runtime.Gosched made a wait of 8 us take 40 ms behind busy queues.
 const shortest = 10 * time.Microsecond
 
-// Reset makes the sleeper ready for use by any goroutine.
+// Reset makes the sleeper ready for any goroutine.
 func (s *Sleeper) Reset() {
 	if bubbled := bubbled(time.Now()); s.timer == nil || bubbled || s.bubbled {
 		s.timer, s.woken, s.bubbled = time.NewTimer(Untimed), make(chan struct{}, 1), bubbled
@@ -68,7 +68,7 @@ func (s *Sleeper) now() time.Duration {
 	return sinceStart()
 }
 
-// Wake ends the sleep, or else the next. Any goroutine may call it.
+// Wake ends the sleep, or else the next; any goroutine may call it.
 func (s *Sleeper) Wake() {
 	select {
 	case s.woken <- struct{}{}:
@@ -76,7 +76,6 @@ func (s *Sleeper) Wake() {
 	}
 }
 
-// Woken returns the channel on which a Wake arrives, for callers with a clock of their own.
 func (s *Sleeper) Woken() <-chan struct{} { return s.woken }
 
 // Sleep blocks until the time of Set, a Wake, or the end of ctx. It may end up to 10 us early, and for no reason: the
@@ -95,13 +94,11 @@ func (s *Sleeper) Sleep(ctx context.Context) {
 // Short reports whether d is too short to sleep: Spin is cheaper.
 func (s *Sleeper) Short(d time.Duration) bool { return d <= shortest && !s.bubbled }
 
-// Spin blocks for d, looking at the clock.
 func Spin(d time.Duration) {
 	for start := time.Now(); time.Since(start) < d; {
 	}
 }
 
-// Untimed is longer than any sleep with a time: 100 years.
 const Untimed = 100 * 366 * 24 * time.Hour
 
 // Sleep waits until d has passed, ctx is done, or moved is closed.
