@@ -8,9 +8,11 @@ import (
 )
 
 // A Dialect is how a family of servers tells what is left and until when. See [WithDialect]. Known are those of OpenAI,
-// Azure OpenAI, Anthropic, OpenRouter, Google, GitHub, GitLab, Discord, Telegram, Matrix, Slack, Shopify, Jira, Linear,
-// monday.com, Okta, X, Zendesk, Atlassian Data Center, AWS, MediaWiki, Salesforce, Facebook, Airtable, SEC EDGAR,
-// Brave, Imgur, Cerebras, HubSpot, Etherscan, Alpha Vantage, Bybit and gRPC.
+// Azure OpenAI, Anthropic, OpenRouter, Mistral, Google, GitHub, GitLab, Discord, Telegram, Matrix, Slack, Shopify, Jira,
+// Linear, monday.com, Okta, X, Zendesk, Atlassian Data Center, AWS, the clouds of Alibaba, Tencent and Baidu, MediaWiki,
+// Salesforce, NetSuite, Facebook, Reddit, Airtable, SEC EDGAR, Brave, Imgur, Cerebras, HubSpot, Docker Hub, Mashery,
+// WeChat, Feishu, Binance, Kraken, OKX, Bybit, KuCoin, Deribit, Bitfinex, Infura, Alchemy, Etherscan, Alpha Vantage and
+// gRPC.
 //
 //	outbound.WithDialect(outbound.Dialect{
 //		Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until",
@@ -23,14 +25,15 @@ import (
 //   - How long to stay away: Retry-After-Ms, X-Ms-Retry-After-Ms, X-Amz-Retry-After, Retry-After, other spellings
 //     (X-RateLimit-Retry-After), and the bodies of refusals by Google, Discord, Telegram, Matrix, monday.com, OpenRouter,
 //     Shopify's GraphQL and GitHub, also in gzip or deflate, or in words ("try again in 20s"). Retry-After may be
-//     seconds, decimals, one of HTTP's three date forms, or RFC 1123 with UTC. 1e9 and more is a time since 1970. More
-//     than 32 days is malformed.
+//     seconds, decimals, one of HTTP's three date forms, or RFC 1123 with UTC or an offset. 1e9 and more is a time
+//     since 1970. More than 32 days is malformed. Of several the longest counts.
 //   - What is left: RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11, and 3 to 7 before it), and
 //     the headers of a [Dialect].
 //
 // If the local clock is more than 1.5 s away from the response's Date, times are compared with Date. Malformed headers
 // and responses from a cache are ignored, but for the Retry-After of a refusal, less its Age. Refusals that no retry
-// can mend are returned at once.
+// can mend are returned at once. Status and headers alone count where a body is packed otherwise (br, zstd), or a status
+// of gRPC comes in trailers behind a body.
 type Dialect struct {
 	// Name is for people: "GitHub".
 	Name string

@@ -2,8 +2,8 @@ package reply
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"maps"
 	"math"
 	"net/http"
 	"regexp"
@@ -16,87 +16,154 @@ import (
 // What a body says of a refusal is found by the keys of its values, wherever they are: servers nest them as they like.
 // Keys are compared in small letters, without _ and -. A new server is a word.
 var (
-	// Discord, Telegram, Matrix, Google's RetryInfo, monday.com and many others say until when.
-	wait    = regexp.MustCompile(`^(retry|tryagain|resets?)(?:after|in|delay|at)(?:s|secs?|seconds|(ms|millis|milliseconds))?$`)
+	// Discord, Telegram, Matrix, Google's RetryInfo, monday.com, Infura, Hugging Face and many others say until when.
+	wait = regexp.MustCompile(`^(?:(retry|tryagain|resets?)(?:after|in|delay|at)|(?:backoff|wait)(?:time|for)?|` +
+		`estimatedtime)(?:s|secs?|seconds|(ms|millis|milliseconds))?$`)
 	inWords = regexp.MustCompile(`(?i)(?:try again|retry|wait|resets?|available)(?: in| after| for)?(?: about)? ` +
-		`((?:\d+(?:\.\d+)?(?:ms|s|m|h))+|\d+(?:\.\d+)? (?:sec|min|hour)[a-z]*)\b`)
+		`((?:\d+(?:\.\d+)?(?:ms|s|m|h))+|\d+(?:\.\d+)? (?:sec|min|hour)[a-z]*)\b|` +
+		`\b(?:until|at|after) (\d{10,13}|\d{4}-\d\d-\d\dT[\d:.]+Z)`)
 
 	// A code may be anywhere, or the name of a limit: Google's QuotaFailure and ErrorInfo, HubSpot's policyName.
-	codes = strings.Fields("code type status error errorcode errcode errormsg errortype reason")
+	codes = strings.Fields("code type status error errors errorcode errcode errormsg errortype reason exceptioncode")
 	named = strings.Fields("quotaid quotalimit policyname")
-	// Those of GitHub, Slack, Linear, Google, Kraken, VK, Salesforce, AppSync and many others.
-	tooMany = regexp.MustCompile(`(?i)rate.?limit|throttl|too.?many.?requests|request.?limit.?exceeded|` +
+	texts = strings.Fields("message msg detail description errormessage errordescription statusmsg")
+	// Codes of GitHub, Slack, Linear, Google, Kraken, VK, Salesforce, AppSync, AWS, Alibaba and many others.
+	tooMany = regexp.MustCompile(`(?i)rate.?limit|throttl|too.?many.?requests|request.?limit.?exceeded|slow.?down|` +
 		`over.?(query|daily).?limit|complexity.?(exception|budget)|(quota|daily.?limit).?exceeded|\b429\b|` +
-		concurrent.String())
-	concurrent = regexp.MustCompile(`(?i)concurrency.?(limit.?)?exceeded`)
+		`provisioned.?throughput|prior.?request|(bandwidth|rate|frequency).?limit|` + concurrent.String())
+	full = regexp.MustCompile(`(?i)storage`) // it is no rate
+	// A sentence must say more than the name of a limit.
+	sentence = regexp.MustCompile(`(?i)\b(?:rate|request|call)s?[ -]limits?\b.{0,30}\b(?:exceeded|reached|hit)\b|` +
+		`\b(?:exceed(?:s|ed)?|reached|hit)\b.{0,30}\b(?:rate|request|call)s?[ -]limit|\btoo many (?:requests|calls)|` +
+		`\bthrottl(?:ed|eexceeded|ing)\.?$|throttleexceeded|out of rate limit|` + concurrent.String())
+	concurrent = regexp.MustCompile(`(?i)concurren.{0,40}exceed|(?:too.?many|exceed\w*|exhausted).{0,40}concurren`)
 	daily      = regexp.MustCompile(`(?i)per.?day|daily`)
 
 	// Shopify's points.
-	points = [...]string{"requestedquerycost", "currentlyavailable", "restorerate", "maximumavailable"}
+	points  = [...]string{"requestedquerycost", "currentlyavailable", "restorerate", "maximumavailable"}
+	results = strings.Fields("data result results response")
 )
 
 // found is what the values of a body say.
 type found struct {
 	Refusal
-	refuses bool
-	points  [len(points)]float64
+	refuses  bool
+	crowd    bool // in words: there are too many at a time
+	answered bool // the server has done what was asked, or a part of it
+	points   [len(points)]float64
 }
 
-// readBody reads a refusal, or what may be one. An answer with a result is none.
+// readBody reads a refusal, or what may be one. An answer with a result is none, and one that is cut off neither.
 func readBody(r *http.Response, body []byte) (Refusal, bool) {
-	answers, is := r.StatusCode < 400, refuses(r.StatusCode)
-	if answers && !tooMany.Match(body) {
+	f, answer := found{Refusal: Refusal{headers: http.Header{}}}, r.StatusCode < 400
+	if answer && !tooMany.Match(body) && !sentence.Match(body) {
 		return Refusal{}, false
 	}
-	f := found{Refusal: Refusal{headers: http.Header{}}}
-	if of := decode(body); !answers || !hasResult(of) {
-		walk("", "", of, f.value)
+	f.value("", "", "code", get(r.Header, "X-Amzn-Errortype"))
+	if whole := f.read(body, ""); answer && (!whole || f.answered) {
+		return Refusal{}, false
 	}
-	if is = is || f.refuses; is && len(f.headers) == 0 {
+	if len(f.headers) == 0 {
 		if words := inWords.FindSubmatch(body); words != nil {
-			f.headers.Set("Retry-After", string(words[1]))
+			f.headers.Set("Retry-After", string(cmp.Or(string(words[1]), string(words[2]))))
 		}
 	}
+	f.NotRate = f.NotRate || f.crowd && len(f.headers) == 0 && get(r.Header, "Retry-After") == ""
 	f.restores()
-	return f.Refusal, is
+	return f.Refusal, f.refuses || refuses(r.StatusCode)
 }
 
-// decode returns the first JSON value in a body: of a list, of lines, of an event, or behind Google's )]}'.
-func decode(body []byte) (of any) {
-	if begin := bytes.IndexAny(body, "{["); begin >= 0 {
-		_ = json.NewDecoder(bytes.NewReader(body[begin:])).Decode(&of) // or nil
+var element = regexp.MustCompile(`<(\w+)>([^<]*)</`)
+
+// read reads the first JSON value in a text, as far as that came (of a list, of lines, of an event, or behind Google's
+// )]}'), or else XML. Top is the key at the top, if the text is in another one.
+func (f *found) read(text []byte, top string) (whole bool) {
+	begin := bytes.IndexAny(text, "{[")
+	if begin < 0 {
+		for _, e := range element.FindAllSubmatch(text, -1) {
+			f.value(top, "", string(e[1]), string(e[2]))
+		}
+		return true
 	}
-	return of
+	return f.walk(json.NewDecoder(bytes.NewReader(text[begin:])), top, "", "", 0)
+}
+
+// deepest bounds the depth of nested values.
+const deepest = 1000
+
+// walk reads a value, with the key that it is under, the key above, and the one at the top.
+func (f *found) walk(d *json.Decoder, top, under, key string, depth int) (whole bool) {
+	value, err := d.Token()
+	of, nested := value.(json.Delim)
+	if err != nil || depth > deepest {
+		return false
+	}
+	if !nested {
+		f.value(top, under, key, value)
+		return true
+	}
+	for d.More() {
+		above, name := under, key
+		if of == '{' {
+			next, _ := d.Token()
+			above, name = key, ""
+			name, _ = next.(string)
+		}
+		if !f.walk(d, cmp.Or(top, name), above, name, depth+1) {
+			return false
+		}
+	}
+	_, err = d.Token()
+	return err == nil
 }
 
 var plain = strings.NewReplacer("_", "", "-", "")
 
-func (f *found) value(under, key string, value any) {
+func (f *found) value(top, under, key string, value any) {
 	var text string
 	switch v := value.(type) {
 	case string:
-		text = v
+		if text = v; v != "" && v[0] == '{' { // a gateway's, of what is behind it
+			f.read([]byte(v), cmp.Or(top, "text"))
+			return
+		}
 	case float64:
 		text = strconv.FormatFloat(v, 'f', -1, 64)
 	case bool:
 		f.Whole = f.Whole || v && key == "global" // Discord's
+		f.answered = f.answered || v && top == "ok"
 	}
+	f.answered = f.answered || value != nil && slices.Contains(results, top)
 	if under == "headers" { // of the server behind OpenRouter
 		f.headers.Set(key, text)
 		return
 	}
 	key = plain.Replace(strings.ToLower(key))
-	if says := wait.FindStringSubmatch(key); says != nil && text != "" && text != "0" && text[0] != '-' {
-		f.headers.Set(map[bool]string{true: "Retry-After-Ms", false: "Retry-After"}[says[2] != ""], text)
-		f.refuses = f.refuses || says[1] == "retry"
-	}
-	code := slices.Contains(codes, key) && tooMany.MatchString(text)
-	f.refuses = f.refuses || code
-	f.NotRate = f.NotRate || code && concurrent.MatchString(text)
-	f.Final = f.Final || (code || slices.Contains(named, key)) && daily.MatchString(text)
+	f.wait(key, text)
+	f.code(key, text)
 	if i := slices.Index(points[:], key); i >= 0 {
 		f.points[i], _ = value.(float64)
 	}
+}
+
+func (f *found) wait(key, text string) {
+	says := wait.FindStringSubmatch(key)
+	if _, _, ok := untilThen(text, clock{}); says == nil || !ok || text == "0" {
+		return
+	}
+	f.headers.Set(map[bool]string{true: "Retry-After-Ms", false: "Retry-After"}[says[2] != ""], text)
+	f.refuses = f.refuses || says[1] == "retry"
+}
+
+func (f *found) code(key, text string) {
+	sentences := slices.Contains(texts, key)
+	is := slices.Contains(codes, key) || sentences && !strings.Contains(text, " ")
+	code := is && strings.Count(text, " ") < 5 && tooMany.MatchString(text) && !full.MatchString(text)
+	words := (is || sentences) && sentence.MatchString(text)
+	f.refuses = f.refuses || code || words
+	f.NotRate = f.NotRate || code && concurrent.MatchString(text)
+	f.crowd = f.crowd || words && concurrent.MatchString(text)
+	f.Final = f.Final || (code || slices.Contains(named, key)) && daily.MatchString(text)
 }
 
 // restores tells when a query that cost too many points can be paid.
@@ -107,34 +174,5 @@ func (f *found) restores() {
 		f.Final = true
 	case cost > left && rate > 0:
 		f.RetryAfter = times(math.Ceil(1000*(cost-left)/rate), time.Millisecond)
-	}
-}
-
-// hasResult reports whether a server has done what was asked, or a part of it.
-func hasResult(of any) bool {
-	if list, ok := of.([]any); ok {
-		return slices.ContainsFunc(list, hasResult)
-	}
-	b, _ := of.(map[string]any)
-	full := b["ok"] == true
-	for _, key := range [...]string{"data", "result", "results", "response"} {
-		walk("", "", b[key], func(_, _ string, value any) { full = full || value != nil })
-	}
-	return full
-}
-
-// walk shows the values in objects and lists, each with the key that it is under, and the key above.
-func walk(under, key string, value any, show func(under, key string, value any)) {
-	switch of := value.(type) {
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(of)) {
-			walk(key, name, of[name], show)
-		}
-	case []any:
-		for _, value := range of {
-			walk(under, key, value, show)
-		}
-	default:
-		show(under, key, value)
 	}
 }

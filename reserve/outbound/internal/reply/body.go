@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -34,7 +35,7 @@ func (b *body) hear(dialects []Dialect, s *Reply) {
 	if s.Refused || forbidden {
 		b.read(dialects, s)
 	}
-	if sign != nil && sign.asks && !s.Told { // of a query that costs more than is left
+	if sign != nil && sign.asks && sign.After == 0 && !s.Told { // of a query that costs more than is left
 		s.usedUp()
 	}
 }
@@ -42,22 +43,19 @@ func (b *body) hear(dialects []Dialect, s *Reply) {
 // sign returns the first sign that is there. Without a status it is in a refusal, or a 403.
 func (b *body) sign(dialects []Dialect, refused bool) *Sign {
 	for i := range dialects {
-		for j := range dialects[i].Signs {
-			sign := &dialects[i].Signs[j]
-			if (sign.Status != 0 || sign.Body == "" || refused) && sign.on(b) && dialects[i].agrees(sign, b) {
+		d := &dialects[i]
+		for j := range d.Signs {
+			sign := &d.Signs[j]
+			is := (sign.Status != 0 || sign.Body == "" || refused) && sign.on(b)
+			if is && sign.asks {
+				_, is = d.Body(b.of, b.text())
+			}
+			if is {
 				return sign
 			}
 		}
 	}
 	return nil
-}
-
-func (d *Dialect) agrees(sign *Sign, b *body) bool {
-	if !sign.asks {
-		return true
-	}
-	_, ok := d.Body(b.of, b.text())
-	return ok
 }
 
 func (s *Sign) on(b *body) bool {
@@ -67,7 +65,8 @@ func (s *Sign) on(b *body) bool {
 	case s.Host != "" && !isAt(r, s.Host):
 	case s.Path != "" && (r == nil || !strings.HasSuffix(r.URL.Path, s.Path)):
 	case s.Header != "" && (len(h[s.Header]) == 0 || !strings.Contains(h[s.Header][0], s.Value)):
-	case s.untold && (get(h, "Retry-After") != "" || get(h, "Anthropic-Ratelimit-Unified-Reset") != ""):
+	case s.untold && (get(h, "Retry-After") != "" || get(h, "Anthropic-Ratelimit-Unified-Reset") != "" ||
+		get(h, "X-Should-Retry") == "true" || passing.Match(b.text())):
 	case s.small && strings.Contains(strings.ToLower(get(h, "Grpc-Message")), "larger than"):
 	case s.Body != "":
 		return bytes.Contains(b.text(), []byte(s.Body))
@@ -76,6 +75,9 @@ func (s *Sign) on(b *body) bool {
 	}
 	return false
 }
+
+// passing is what Anthropic says of limits that have room again soon.
+var passing = regexp.MustCompile(`minute|concurrent`)
 
 // isAt reports whether a request is to a host, or to one below it.
 func isAt(r *http.Request, host string) bool {
@@ -95,7 +97,8 @@ func (b *body) read(dialects []Dialect, s *Reply) {
 		if len(b.text()) == 0 {
 			return
 		}
-		if said, ok := d.Body(b.of, b.text()); ok && s.take(&said, b.clock, dialects) {
+		said, ok := d.Body(b.of, b.text())
+		if (ok || s.Refused && said.headers != nil) && s.take(&said, b.clock, dialects) {
 			return
 		}
 	}

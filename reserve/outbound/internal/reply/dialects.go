@@ -1,7 +1,9 @@
 package reply
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,7 +20,7 @@ var Dialects = expanded([]Dialect{
 	{Name: "Anthropic",
 		Limit: "Anthropic-Ratelimit-*-Limit", Remaining: "Anthropic-Ratelimit-*-Remaining",
 		Reset: "Anthropic-Ratelimit-*-Reset",
-		Of:    []string{"requests", "tokens", "input-tokens", "output-tokens"}, Bucket: true, Signs: []Sign{ // of a limit of spending; a gateway may have taken the time away
+		Of:    []string{"requests", "tokens", "input-tokens", "output-tokens"}, Bucket: true, Signs: []Sign{ // spent
 			{Status: 429, Host: "anthropic.com", Body: `"rate_limit_error"`, untold: true, Final: true},
 			{Status: 429, Header: "Anthropic-Ratelimit-Requests-Limit", Body: `"rate_limit_error"`, untold: true, Final: true},
 		}},
@@ -35,67 +37,75 @@ var Dialects = expanded([]Dialect{
 	{Name: "GitHub and many others",
 		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset",
 		Key: "X-Ratelimit-Resource", Signs: []Sign{ // the documentation says a minute
-			{Body: "secondary rate limit", After: time.Minute},
-			{Body: "secondary-rate-limits", After: time.Minute},
+			{Body: "secondary rate limit", After: time.Minute}, {Body: "secondary-rate-limits", After: time.Minute},
+			{Body: "abuse detection mechanism", After: time.Minute}, // before 2021
+			{Status: 422, Host: "api.github.com", Body: "was submitted too quickly", After: time.Minute},
 		}},
 	{Name: "the draft's versions 0 to 6, GitLab, Zendesk",
 		Limit: "Ratelimit-Limit", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset"},
+	{Name: "X's days", Limit: "X-*-24hour-Limit", Remaining: "X-*-24hour-Remaining", Reset: "X-*-24hour-Reset",
+		Of: []string{"app-limit", "user-limit"}},
 	{Name: "Okta, X", Limit: "X-Rate-Limit-Limit", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset"},
 	{Name: "Imgur", Limit: "X-Ratelimit-Userlimit", Remaining: "X-Ratelimit-Userremaining", Reset: "X-Ratelimit-Userreset"},
 	{Name: "Cerebras", Limit: "X-Ratelimit-Limit-*-Day", Remaining: "X-Ratelimit-Remaining-*-Day",
 		Reset: "X-Ratelimit-Reset-*-Day", Of: []string{"requests", "tokens"}},
 	{Name: "Linear", Limit: "X-Ratelimit-*-Limit", Remaining: "X-Ratelimit-*-Remaining", Reset: "X-Ratelimit-*-Reset",
-		Of: []string{"requests", "complexity"}},
+		Of: []string{"requests", "complexity", "perhour", "perday"}}, // Tumblr's are two of them
 	{Name: "Google", Signs: []Sign{{Host: "googleapis.com", Body: `"quotaExceeded"`, Final: true}}},
-	{Name: "AWS", Signs: []Sign{
-		{Status: 400, Header: "X-Amzn-Errortype", Value: "Throttl"},
-		{Status: 400, Header: "X-Amzn-Errortype", Value: "TooManyRequests"},
-		{Status: 400, Header: "X-Amzn-Errortype", Value: "RequestLimitExceeded"},
-		{Status: 400, Header: "X-Amzn-Errortype", Value: "ProvisionedThroughputExceeded"},
-		{Status: 400, Header: "X-Amzn-Requestid", Body: "ThrottlingException"},
-		{Status: 400, Header: "X-Amzn-Requestid", Body: "ProvisionedThroughputExceededException"},
-		{Status: 400, Header: "X-Amzn-Requestid", Body: "<Code>Throttling"},
-	}},
 	{Name: "MediaWiki", Signs: []Sign{
 		{Status: 200, Header: "Mediawiki-Api-Error", Value: "maxlag"},
 		{Status: 200, Header: "Mediawiki-Api-Error", Value: "ratelimited"},
 	}},
-	{Name: "Salesforce", Signs: []Sign{
-		{Status: 403, Body: "TotalRequests Limit exceeded", Final: true},
-		{Status: 403, Body: "ConcurrentRequests Limit exceeded", NotRate: true},
-		{Status: 403, Body: "ConcurrentPerOrgLongTxn Limit exceeded", NotRate: true},
-		{Status: 403, Body: `"REQUEST_LIMIT_EXCEEDED"`},
+	{Name: "a day or a month of Salesforce, X, Bedrock, LinkedIn, Airtable, Cohere", Signs: []Sign{
+		{Status: 403, Body: "TotalRequests Limit exceeded", Final: true}, {Status: 429, Body: `"UsageCap`, Final: true},
+		{Status: 429, Header: "X-Amzn-Requestid", Body: "tokens per day", Final: true},
+		{Status: 429, Host: "linkedin.com", Body: " DAY limit", Final: true},
+		{Status: 429, Host: "airtable.com", Body: "BILLING_LIMIT_EXCEEDED", Final: true},
+		{Status: 429, Body: "a Trial key, which is limited to 1000 API calls", Final: true},
 	}},
 	{Name: "SEC EDGAR", Signs: []Sign{{Status: 403, Body: "Request Rate Threshold Exceeded", After: 10 * time.Minute}}},
 	{Name: "Airtable", Signs: []Sign{{Status: 429, Body: `"RATE_LIMIT_REACHED"`, After: 30 * time.Second}}},
 	{Name: "Zendesk's exports", Read: zendesk},
 	{Name: "Shopify REST", Refill: 2, Read: shopify},
-	{Name: "Binance", Signs: []Sign{{Status: 418, Header: "Retry-After"}}},
-	{Name: "Facebook, Instagram", Signs: facebook()},
+	{Name: "Binance", Signs: []Sign{{Status: 418, Header: "Retry-After"}, {Status: 418, Body: `"code":-1003`}}},
 	{Name: "gRPC, gRPC-Web", Signs: []Sign{{Status: 200, Header: "Grpc-Status", Value: "8", small: true}}}, // RESOURCE_EXHAUSTED
-	{Name: "Etherscan", Signs: []Sign{{Status: 200, Host: "etherscan.io", Body: "rate limit reached"}}},
-	{Name: "Alpha Vantage", Signs: []Sign{{Status: 200, Host: "alphavantage.co", Body: "call frequency"}}},
-	{Name: "Bybit", Signs: []Sign{{Status: 200, Host: "bybit.com", Body: `"retCode":10006`}}},
+	{Name: "Kraken", Signs: []Sign{{Status: 200, Host: "kraken.com", Body: "Temporary lockout", After: 15 * time.Minute}}},
+	{Name: "Mashery", Signs: []Sign{{Status: 403, Header: "X-Mashery-Error-Code", Value: "DEVELOPER_OVER"}}},
+	{Name: "ip-api.com", Remaining: "X-Rl", Reset: "X-Ttl"},
+	{Name: "Mistral", Limit: "Ratelimitby*-Limit", Remaining: "Ratelimitby*-Remaining", Reset: "Ratelimitby*-Reset",
+		Of: []string{"size"}},
 	{Name: "other statuses", Signs: []Sign{{Status: 420}, {Status: 509}}},
-	{Name: "a body", Body: readBody, Signs: []Sign{
-		{Status: 200, Path: "/graphql", Header: "Content-Type", Value: "json", asks: true}, // GitHub
-		{Status: 400, Path: "/graphql", Header: "Content-Type", Value: "json", asks: true}, // Linear
-		{Status: 200, Path: "/graphql.json", asks: true},                                   // Shopify
-		{Status: 200, Host: "monday.com", asks: true},
-		{Status: 200, Host: "slack.com", Header: "Content-Type", Value: "json", asks: true},
-		{Status: 200, Host: "maps.googleapis.com", Header: "Content-Type", Value: "json", asks: true},
-		{Status: 200, Host: "api.kraken.com", asks: true},
-		{Status: 200, Host: "api.vk.com", asks: true},
-	}},
+	{Name: "a body", Body: readBody, Signs: slices.Concat(
+		[]Sign{
+			{Status: 200, Path: "/graphql", Header: "Content-Type", Value: "json", Body: "secondary rate limit",
+				After: time.Minute, asks: true}, // GitHub
+			{Status: 200, Path: "/graphql", Header: "Content-Type", Value: "json", asks: true},
+			{Status: 400, Path: "/graphql", Header: "Content-Type", Value: "json", asks: true},                       // Linear
+			{Status: 200, Path: "/graphql.json", asks: true},                                                         // Shopify
+			{Status: 400, Header: "X-Amzn-Requestid", Body: "Rate exceeded"}, {Status: 400, Body: `"code":99991400`}, // Feishu
+			{Status: 400, Header: "X-Amzn-Requestid", asks: true}, {Status: 400, Header: "X-Amzn-Errortype", asks: true},
+		},
+		each(Sign{Status: 200, Body: "rate limit reached"}, "etherscan.io", "bscscan.com", "polygonscan.com", "arbiscan.io"),
+		[]Sign{
+			{Status: 200, Host: "alphavantage.co", Body: "call freq"}, {Status: 200, Host: "bybit.com", Body: `"retCode":10006`},
+			{Status: 200, Host: "okx.com", Body: `"code":"50011"`}, {Status: 200, Host: "okx.com", Body: `"code":"50061"`},
+			{Status: 200, Host: "qq.com", Body: `"errcode":45009`}, {Status: 200, Host: "qq.com", Body: `"errcode":45011`},
+			{Status: 500, Host: "bitfinex.com", Body: `"ratelimit`},
+		},
+		each(Sign{Status: 200, asks: true}, "monday.com", "slack.com", "maps.googleapis.com", "api.kraken.com", "api.vk.com",
+			"tencentcloudapi.com", "reddit.com", "audioscrobbler.com", "infura.io", "alchemy.com", "baidubce.com",
+			"minimax.io"),
+		each(Sign{Status: 400, asks: true}, "facebook.com", "instagram.com", "aliyuncs.com", "netsuite.com", "deribit.com"),
+	)},
 }...)
 
-func facebook() (signs []Sign) {
-	for _, status := range []int{400, 403} {
-		for _, host := range []string{"facebook.com", "instagram.com"} {
-			for _, text := range []string{"request limit reached", "exceeded the rate limit", "too many calls"} {
-				signs = append(signs, Sign{Status: status, Host: host, Body: text})
-			}
-		}
+// each returns a sign for each host. Where the body is asked, it is JSON.
+func each(of Sign, hosts ...string) (signs []Sign) {
+	if of.asks {
+		of.Header, of.Value = "Content-Type", "json"
+	}
+	for _, of.Host = range hosts {
+		signs = append(signs, of)
 	}
 	return signs
 }
@@ -103,7 +113,8 @@ func facebook() (signs []Sign) {
 // subscription reads until when a subscription to Claude is used up.
 func subscription(h http.Header, now time.Time) []Left {
 	last, _, ok := untilThen(get(h, "Anthropic-Ratelimit-Unified-Reset"), clock{received: now})
-	if !ok || get(h, "Anthropic-Ratelimit-Unified-Status") != "rejected" {
+	if !ok || get(h, "Anthropic-Ratelimit-Unified-Status") != "rejected" ||
+		strings.HasPrefix(get(h, "Anthropic-Ratelimit-Unified-Overage-Status"), "allowed") {
 		return nil
 	}
 	return []Left{{Reset: last}}
@@ -126,27 +137,20 @@ func zendesk(h http.Header, _ time.Time) []Left {
 	if v == "" {
 		return nil
 	}
-	of := map[string]float64{}
-	for _, part := range strings.Split(v, ";") {
-		name, n, _ := strings.Cut(strings.TrimSpace(part), "=")
-		if f, ok := number(n); ok {
-			of[name] = f
-		}
-	}
-	if _, ok := of["remaining"]; !ok {
+	l, resets := Left{Of: "incremental-exports"}, 0.
+	if n, _ := fmt.Sscanf(v, "total=%f; remaining=%f; resets=%f", &l.Limit, &l.Permits, &resets); n < 2 {
 		return nil
 	}
-	return []Left{{
-		Of: "incremental-exports", Permits: of["remaining"], Limit: of["total"], Reset: times(of["resets"], time.Second),
-	}}
+	l.Reset = times(resets, time.Second)
+	return []Left{l}
 }
 
 // shopify reads "32/40": a bucket of 40, of which 32 are used.
 func shopify(h http.Header, _ time.Time) []Left {
-	used, size, ok := strings.Cut(get(h, "X-Shopify-Shop-Api-Call-Limit"), "/")
-	u, uOK := number(used)
-	n, nOK := number(size)
-	if !ok || !uOK || !nOK {
+	used, size, _ := strings.Cut(get(h, "X-Shopify-Shop-Api-Call-Limit"), "/")
+	u, ok := number(used)
+	n, sized := number(size)
+	if !ok || !sized {
 		return nil
 	}
 	return []Left{{Permits: max(0, n-u), Limit: n}}

@@ -2,6 +2,7 @@ package reply
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -75,24 +76,18 @@ func readPolicies(fields []string, s *Reply) (others map[string]bool) {
 	return others
 }
 
-// readDraft7 reads draft 7's RateLimit: limit=20, remaining=19, reset=1.
+// draft7 is RateLimit of draft 7: limit=20, remaining=19, reset=1.
+var draft7 = regexp.MustCompile(`\bremaining=(\d+).*\breset=(\d+)`)
+
 func readDraft7(fields []string, s *Reply) bool {
-	d, err := httpsfv.UnmarshalDictionary(fields)
-	if err != nil {
+	says := draft7.FindStringSubmatch(strings.Join(fields, ","))
+	if says == nil {
 		return false
 	}
-	value := func(name string) (int64, bool) {
-		member, _ := d.Get(name)
-		item, _ := member.(httpsfv.Item)
-		n, ok := item.Value.(int64)
-		return n, ok && n >= 0
-	}
-	r, left := value("remaining")
-	t, last := value("reset")
-	if left && last {
-		s.limit("").left(float64(r), times(float64(t), time.Second), false)
-	}
-	return left && last
+	r, _ := number(says[1])
+	t, _ := number(says[2])
+	s.limit("").left(r, times(t, time.Second), false)
+	return true
 }
 
 // items returns a list's items; none if the field is malformed, as RFC 9651 requires.

@@ -29,14 +29,16 @@ func readDialects(h http.Header, clock clock, dialects []Dialect, s *Reply) {
 }
 
 func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) (found bool) {
-	remaining, limit, reset := get(h, names.remaining), get(h, names.limit), get(h, names.reset)
+	all := func(name string) string { return strings.Join(h[name], ",") } // of several lines
+	remaining, limit, reset := all(names.remaining), all(names.limit), all(names.reset)
 	for more := true; more; { // Brave's of a second and a month: "1, 15000"
 		var n, of, then string
 		n, remaining, more = strings.Cut(remaining, ",")
 		of, limit, _ = strings.Cut(limit, ",")
-		if then = reset; more {
+		if then = reset; more && strings.Contains(reset, ",") {
 			then, reset, _ = strings.Cut(reset, ",")
 		}
+		n, _, _ = strings.Cut(n, ";") // Docker Hub's "76;w=21600"
 		found = d.one(n, of, then, clock, names.of, s) || found
 	}
 	return found
@@ -46,21 +48,18 @@ func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) (foun
 func (d *Dialect) one(remaining, limit, reset string, clock clock, name string, s *Reply) bool {
 	left, told := number(remaining)
 	size, sized := number(limit)
-	if d.Every > 0 || d.Refill > 0 {
-		if told {
-			d.left(s, Left{Of: name, Permits: left, Limit: size})
-		}
-		return told
+	if told && (d.Every > 0 || d.Refill > 0) {
+		d.left(s, Left{Of: name, Permits: left, Limit: size})
+		return true
 	}
 	last, epoch, ok := untilThen(reset, clock)
-	none := !d.Bucket && told && left < 1
-	alone := !d.Bucket && epoch && remaining == "" // GitHub's 403 for a secondary limit
-	undated := epoch && get(clock.of, "Date") == ""
+	ok = ok && last > 0 && last <= Longest
+	none, alone := !d.Bucket && told && left < 1, !d.Bucket && remaining == "" && s.alone(epoch)
 	switch {
 	case none && sized && size == 0: // Okta's limit on calls at a time
 		s.NotRate = !s.Told
-	case !ok || last <= 0 || last > Longest:
-		s.Empty = s.Empty || none || alone
+	case !ok:
+		s.Empty = s.Empty || none || alone && epoch
 	case alone:
 		s.limit(name).Stop = last
 		return true
@@ -73,10 +72,15 @@ func (d *Dialect) one(remaining, limit, reset string, clock clock, name string, 
 	case told:
 		l := s.limit(name)
 		l.left(left, last, epoch || strings.HasSuffix(d.Reset, "-After"))
-		l.Size, l.Undated = size, undated
+		l.Size, l.Undated = size, epoch && get(clock.of, "Date") == ""
 		return true
 	}
 	return false
+}
+
+// alone reports whether a reset alone says that nothing is left: in a refusal, and in GitHub's 403.
+func (s *Reply) alone(epoch bool) bool {
+	return refuses(s.Status) || epoch && s.Status == http.StatusForbidden
 }
 
 func (d *Dialect) left(s *Reply, left Left) {

@@ -3,6 +3,7 @@ package reply
 import (
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
@@ -15,7 +16,7 @@ const (
 	maxPeek = 300 * time.Millisecond
 )
 
-// peek returns the begin of a response's body, and puts it back; nil if it comes too late.
+// peek returns the begin of a response's body, as far as it comes in time, and puts it back.
 func peek(r *http.Response) []byte {
 	p := &peeked{body: r.Body, done: make(chan struct{})}
 	r.Body = p
@@ -24,28 +25,43 @@ func peek(r *http.Response) []byte {
 	defer timer.Stop()
 	select {
 	case <-p.done:
-		return p.begin
 	case <-timer.C:
-		return nil
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.begin
 }
 
 type peeked struct {
-	body  io.ReadCloser
-	done  chan struct{} // closed when begin is set
-	begin []byte
-	rest  io.Reader
+	body io.ReadCloser
+	done chan struct{} // closed when rest is set
+	rest io.Reader
+
+	mu    sync.Mutex
+	begin []byte // what was read is not changed any more
 }
 
 func (p *peeked) read() {
 	defer close(p.done)
 	defer func() { // here it would end the program
 		if r := recover(); r != nil {
-			p.begin, p.rest = nil, panicking{r}
+			p.rest = panicking{r}
 		}
 	}()
-	begin, err := io.ReadAll(io.LimitReader(p.body, MaxBody))
-	p.begin, p.rest = begin, bodies.Again(begin, p.body, err)
+	_, err := io.CopyN((*kept)(p), p.body, MaxBody)
+	if err == io.EOF {
+		err = nil
+	}
+	p.rest = bodies.Again(p.begin, p.body, err)
+}
+
+type kept peeked // the body itself has no Write
+
+func (k *kept) Write(b []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.begin = append(k.begin, b...)
+	return len(b), nil
 }
 
 func (p *peeked) Read(b []byte) (int, error) {

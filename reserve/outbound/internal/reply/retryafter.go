@@ -3,9 +3,9 @@ package reply
 import (
 	"math"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // readRetryAfter reads Retry-After (RFC 9110, 10.2.3), after more precise milliseconds (OpenAI's, Azure's, AWS'), and
@@ -14,28 +14,34 @@ func readRetryAfter(h http.Header, clock clock, s *Reply) {
 	for _, name := range [...]string{
 		"Retry-After-Ms", "X-Ms-Retry-After-Ms", "Grpc-Retry-Pushback-Ms", "X-Amz-Retry-After", "Retry-After",
 		"X-Ratelimit-Retry-After", "X-Rate-Limit-Retry-After-Seconds", "X-Retry-After",
+		"X-Ogw-Ratelimit-Reset", "Gw-Ratelimit-Reset",
 	} {
-		v := get(h, name)
-		if v == "" {
-			continue
-		}
-		if strings.HasSuffix(name, "-Ms") || name == "X-Amz-Retry-After" {
-			v += "ms"
-		}
-		if after, point, ok := untilThen(v, clock); ok && after <= Longest {
-			if !point {
-				after = max(0, after-clock.age)
+		for _, v := range h[name] { // the longest counts
+			if strings.HasSuffix(name, "-Ms") || name == "X-Amz-Retry-After" || name == "Gw-Ratelimit-Reset" {
+				v += "ms"
 			}
-			s.After, s.Told, s.Undated = after, true, point && get(clock.of, "Date") == ""
+			s.retryAfter(v, clock)
+		}
+		if s.Told {
 			return
 		}
+	}
+}
+
+func (s *Reply) retryAfter(v string, clock clock) {
+	after, point, ok := untilThen(v, clock)
+	if !point {
+		after = max(0, after-clock.age)
+	}
+	if ok && after <= Longest && (!s.Told || after > s.After) {
+		s.After, s.Told, s.Undated = after, true, point && get(clock.of, "Date") == ""
 	}
 }
 
 // untilThen reads seconds from now or since 1970 (an epoch), milliseconds since 1970, a duration ("6m0s", "5 seconds"),
 // or a date.
 func untilThen(v string, clock clock) (d time.Duration, epoch, ok bool) {
-	if v = strings.TrimSpace(v); v == "" {
+	if v = strings.Trim(v, " \t\""); v == "" {
 		return 0, false, false
 	}
 	if n, ok := number(v); ok {
@@ -55,23 +61,19 @@ func withUnit(v string) (time.Duration, bool) {
 	if d, err := time.ParseDuration(v); err == nil {
 		return d, d >= 0
 	}
-	begin := strings.IndexFunc(v, unicode.IsLetter)
-	for _, unit := range units {
-		if begin > 0 && strings.HasPrefix(v[begin:], unit.name) {
-			n, ok := number(v[:begin])
-			return times(n, unit.is), ok
-		}
+	says := unit.FindStringSubmatch(v)
+	if says == nil {
+		return 0, false
 	}
-	return 0, false
+	n, ok := number(says[1])
+	return times(n, units[says[2]]), ok
 }
 
-var units = []struct {
-	name string // how its names begin
-	is   time.Duration
-}{
-	{"ms", time.Millisecond}, {"mil", time.Millisecond}, {"sec", time.Second}, {"min", time.Minute},
-	{"hour", time.Hour}, {"day", 24 * time.Hour},
-}
+var (
+	unit  = regexp.MustCompile(`^([\d.]+) ?(ms|mil|sec|min|hour|day)`)
+	units = map[string]time.Duration{"ms": time.Millisecond, "mil": time.Millisecond, "sec": time.Second,
+		"min": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}
+)
 
 // Numbers from leastEpoch on are points in time, as Docker Hub sends them: 1e9 s after 1970 was in 2001.
 const (
@@ -102,7 +104,8 @@ func date(v string) (time.Time, bool) {
 		return t, true
 	}
 	for _, form := range []string{
-		time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", time.DateTime, time.RFC1123,
+		time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", time.DateTime,
+		time.RFC1123, time.RFC1123Z,
 	} {
 		if t, err := time.Parse(form, v); err == nil && (form != time.RFC1123 || strings.HasSuffix(v, " UTC")) {
 			return t, true
