@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -20,7 +21,11 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/fair"
+	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/pacetest"
+	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/window"
 )
 
 var _ aws.RetryerV2 = (*Retryer)(nil)
@@ -309,4 +314,73 @@ var errDown = errors.New("down")
 
 func (broken) ReserveWithin(context.Context, int, time.Duration) (reserve.Reservation, error) {
 	return reserve.Reservation{}, errDown
+}
+
+// A window keeps its promise wherever it stands: the service counts an attempt at some moment between its sending and
+// its answer, and its window begins with the first.
+func TestWindow(t *testing.T) {
+	ten := reserve.Must(window.Policy(10, time.Second))
+	for name, by := range map[string]func() reserve.Reserver{
+		"alone": func() reserve.Reserver { return ten.Limiter() },
+		"of a key": func() reserve.Reserver {
+			return keyed.New(func(string) (*reserve.Policy, error) { return ten, nil }).For("a")
+		},
+		"in a store": func() reserve.Reserver { return reserve.Must(shared.NewIn(shared.Memory(), "a", ten)) },
+		"in an All": func() reserve.Reserver {
+			return reserve.All(ten.Limiter(), reserve.Must(pace.NewBursty(1000)))
+		},
+		"behind a queue": func() reserve.Reserver {
+			return reserve.Must(fair.New(ten.Limiter(), []fair.Class{{Name: "a"}}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				random := rand.New(rand.NewPCG(1, 2))
+				refused, counted, ends := 0, 0, time.Time{}
+				var mu sync.Mutex
+				delay := func() {
+					mu.Lock()
+					d := time.Duration(2+random.IntN(30)) * time.Millisecond
+					mu.Unlock()
+					time.Sleep(d)
+				}
+				s := &service{answer: func(int) (int, string, http.Header) {
+					if now := time.Now(); now.After(ends) {
+						counted, ends = 0, now.Add(time.Second)
+					}
+					if counted++; counted > 10 {
+						refused++
+						return http.StatusBadRequest, tooMuch, nil
+					}
+					return fine(0)
+				}}
+				c := client(s, newRetryer(t, by()))
+				c = dynamodb.New(c.Options(), func(o *dynamodb.Options) { o.HTTPClient = delayed{s, delay} })
+				var all sync.WaitGroup
+				for range 11 {
+					all.Go(func() {
+						for range 10 {
+							if err := call(t.Context(), c); err != nil {
+								t.Error(err)
+							}
+						}
+					})
+				}
+				all.Wait()
+				require.Zero(t, refused)
+			})
+		})
+	}
+}
+
+// A delayed service takes a while to get a request, and to answer it.
+type delayed struct {
+	*service
+	delay func()
+}
+
+func (d delayed) Do(r *http.Request) (*http.Response, error) {
+	d.delay()
+	defer d.delay()
+	return d.service.Do(r)
 }
