@@ -7,10 +7,10 @@ func (q *Queue) arm(now int64) {
 	h := q.bound
 	alone := !q.several && len(q.passed) == 0
 	q.awaited.Store(alone && h != nil && h.place.sleepers > 0 && len(h.parts) == 1)
-	at := q.order.changes()
-	for _, c := range q.order.classes {
-		if len(c.lapse) > 0 {
-			at = min(at, add(c.lapse[0].key, 1))
+	at := q.order.Changes()
+	for _, lapse := range q.deadlines {
+		if len(lapse) > 0 {
+			at = min(at, add(lapse[0].Key, 1))
 		}
 	}
 	if q.several && now < q.renewed && q.stale() {

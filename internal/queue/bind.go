@@ -43,13 +43,13 @@ func (q *Queue) promised(r *reserve.Reservation) int64 {
 
 // binds has a place bound, with its hold, which it loses if it was passed and is not the first.
 func (q *Queue) binds(now int64, p *Place, t *task) {
-	passed := p.passed // release changes it
+	passed := p.entry.Passed // release changes it
 	h := q.release(p)
 	if h != nil {
 		p.at = add(now, h.delay())
 	}
 	if passed {
-		if q.order.first() != p {
+		if q.first() != p {
 			t.giveBack(h)
 			return
 		}
@@ -64,7 +64,7 @@ func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 	p := h.place
 	q.unbind(p)
 	q.over(p)
-	q.order.grant(p)
+	q.order.Grant(&p.entry)
 	p.state = granted
 	p.at, h.asked = add(now, delay), delay
 	p.signal()
@@ -127,15 +127,15 @@ func (q *Queue) bindTo(p *Place, h *hold, err error, begin int64) (back *hold) {
 	case err != nil:
 		return q.fails(now, p, err)
 	case p.resized > 0:
-		q.order.resize(p, p.resized)
+		q.resize(p, p.resized)
 		p.resized = 0
 		return h
 	}
 	p.hold, p.state = h, bound
-	if !p.passed {
+	if !p.entry.Passed {
 		q.bound = h
 	}
-	if h.full && h.asked <= h.slack && !p.passed && q.order.first() == p && !p.closed(h.option) {
+	if h.full && h.asked <= h.slack && !p.entry.Passed && q.first() == p && !p.closed(h.option) {
 		q.grant(now, h, h.asked)
 	} else {
 		p.signal()

@@ -1,7 +1,7 @@
 // Package queue decides which request goes next, and where: for packages fair, pool and outbound. It knows nothing of
 // HTTP.
 //
-// A request, a [Place], is served at one of its options. An [Option] is a list of limits. Classes and tenants say which
+// A request, a [Place], is served at one of its options. An [Option] is a list of limits. Package order says which
 // request is first. The first gets the option that is free first. All limits of the option are charged when the request
 // goes.
 //

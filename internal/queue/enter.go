@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/internal/order"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -59,7 +60,7 @@ func (q *Queue) join(p *Place, maxWait time.Duration, looked bool) (look, due bo
 	}
 	q.waiting.Add(1)
 	hopeless, _ := q.hopeless(now)
-	return hopeless != nil || q.order.first() == p, false, nil
+	return hopeless != nil || q.first() == p, false, nil
 }
 
 // Refusal returns the error that Enter would return. It takes nothing.
@@ -72,7 +73,7 @@ func (q *Queue) Refusal(ctx context.Context, p *Place, maxWait time.Duration) er
 	if err := q.push(p, maxWait); err != nil {
 		return err
 	}
-	defer q.order.of(p).remove(p)
+	defer q.order.Remove(&p.entry)
 	if wait := q.forecast(p); add(p.begin, wait) > p.latest {
 		return p.late(p.begin, wait)
 	}
@@ -117,7 +118,10 @@ func (q *Queue) push(p *Place, maxWait time.Duration) error {
 	if at := add(p.begin, max(0, maxWait)); maxWait < reserve.Forever && at <= p.latest {
 		p.latest, p.byDeadline = at, false
 	}
-	if !q.order.push(p) {
+	p.entry = order.Entry[Place]{
+		Of: p, Class: p.Class, Tenant: p.Tenant, Weight: p.Weight, Permits: p.Permits, Asks: p.asks(),
+	}
+	if !q.order.Push(&p.entry, p.Rank) {
 		return q.set.Full(p.Class)
 	}
 	return nil

@@ -8,20 +8,21 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nextfree/pace/internal/order"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
 )
 
 // hopeless returns a place that is certain to be too late, and its earliest time; or nil.
 func (q *Queue) hopeless(now int64) (*Place, int64) {
-	for _, c := range q.order.classes {
-		if len(c.lapse) > 0 {
-			best := q.best(now, c.lapse[0].of)
+	for _, lapse := range q.deadlines {
+		if len(lapse) > 0 {
+			best := q.best(now, lapse[0].Of)
 			if q.blocks && best > now {
 				best-- // the delay of another queue's promise is at least 1 ns until it is granted
 			}
-			if best > c.lapse[0].key {
-				return c.lapse[0].of, best
+			if best > lapse[0].Key {
+				return lapse[0].Of, best
 			}
 		}
 	}
@@ -61,13 +62,13 @@ func (q *Queue) best(now int64, p *Place) int64 {
 		return add(now, slices.MinFunc(q.choices(p, h, now), byWait).wait)
 	case h.place == p:
 		return add(now, d)
-	case q.several || p.passed || len(p.Options) != 1 || len(p.Options[0].Limits) != len(h.parts):
+	case q.several || p.entry.Passed || len(p.Options) != 1 || len(p.Options[0].Limits) != len(h.parts):
 		return now
 	}
 	l := &p.Options[0].Limits[h.last]
 	own, its := l.permits(p), h.place.Options[0].Limits[h.last].permits(h.place)
 	if q.alone != nil && l.local() != nil && !isWindow(l) {
-		if ahead, ok := q.order.certain(h.place, p); ok {
+		if ahead, ok := q.order.Certain(&h.place.entry, &p.entry); ok {
 			return add(now, q.behind(l, nil, float64(ahead)-float64(its), own, d))
 		}
 	}
@@ -103,13 +104,13 @@ func (q *Queue) base(now int64) (d time.Duration) {
 // forecast returns a waiting place's wait if no other arrives.
 func (q *Queue) forecast(p *Place) (longest time.Duration) {
 	now := q.seen
-	all, ofClass := q.order.ahead(p)
+	all, ofClass := q.order.Ahead(&p.entry)
 	if len(p.Options) > 1 {
 		held := 0.0
 		if p.told() {
 			held, _ = q.held(p, anyLimit)
 		}
-		return q.fillUp(p, max(0, all[ofPermits]-held))
+		return q.fillUp(p, max(0, all[order.OfPermits]-held))
 	}
 	base := q.base(now)
 	limits := p.Options[0].Limits
@@ -120,8 +121,8 @@ func (q *Queue) forecast(p *Place) (longest time.Duration) {
 			ahead = &ofClass
 		}
 		held, holders := q.held(p, i)
-		places := ahead[ofPlaces] - holders
-		sum := ahead[min(i, tracked)] - held // of the permits themselves, where that is not tracked
+		places := ahead[order.OfPlaces] - holders
+		sum := ahead[min(i, order.Tracked)] - held // of the permits themselves, where that is not tracked
 		var sizes iter.Seq[int]
 		if sum != places && places <= manySizes && isWindow(l) {
 			sizes = q.sizes(p, i, sum)
@@ -141,9 +142,9 @@ func (q *Queue) held(p *Place, limit int) (permits, places float64) {
 		switch {
 		case other == p || own && other.Class != p.Class:
 		case limit == anyLimit:
-			permits += float64(other.asks(ofPermits))
+			permits += float64(other.entry.Asked(order.OfPermits))
 		case other.hold == nil || other.hold.has(limit):
-			permits += float64(other.asks(min(limit, tracked)))
+			permits += float64(other.entry.Asked(min(limit, order.Tracked)))
 			places++
 		}
 	}
@@ -164,16 +165,12 @@ const manySizes = 1000
 
 // sizes returns what the places before p have yet to reserve at a limit, up to a sum.
 func (q *Queue) sizes(p *Place, limit int, sum float64) iter.Seq[int] {
-	own := q.order.of(p)
 	return func(yield func(int) bool) {
 		left := sum
-		for _, c := range q.order.classes {
-			goes := c == own || c.Priority >= own.Priority && !p.Options[0].Limits[limit].Own
-			for other := c.waiting.head; goes && other != nil && other != p && left > 0; other = c.waiting.next(other) {
-				n := other.toReserve(limit)
-				if left -= float64(n); n > 0 && !yield(n) {
-					return
-				}
+		for other := range q.order.Before(&p.entry, p.Options[0].Limits[limit].Own) {
+			n := other.toReserve(limit)
+			if left -= float64(n); n > 0 && !yield(n) || left <= 0 {
+				return
 			}
 		}
 	}

@@ -9,10 +9,10 @@ const mostPassed = 16
 // letsPass reports whether others pass a bound place from now on.
 func (q *Queue) letsPass(p *Place) bool {
 	h := p.hold
-	if p.passed || len(q.passed) >= mostPassed || h.delay() <= h.slack || !h.own() && !p.partial(&h.limits()[h.last]) {
+	if p.entry.Passed || len(q.passed) >= mostPassed || h.delay() <= h.slack || !h.own() && !p.partial(&h.limits()[h.last]) {
 		return false
 	}
-	p.passed = true
+	p.entry.Passed = true
 	q.passed = append(q.passed, p)
 	q.bound = nil
 	return true
@@ -28,17 +28,9 @@ func (p *Place) partial(l *Limit) bool {
 	return false
 }
 
-// stillFirst reports whether a place that waits for its class's limit is the first of its class.
-func (q *Queue) stillFirst(p *Place) bool {
-	p.passed = false
-	first := q.order.of(p).first()
-	p.passed = true
-	return first.place == p
-}
-
 // rejoin ends the passing of a place, and binds it if first. It returns the hold to give back, if any.
 func (q *Queue) rejoin(p *Place) (back *hold) {
-	if q.unbind(p); q.order.first() != p {
+	if q.unbind(p); q.first() != p {
 		return q.release(p)
 	}
 	back = q.releaseBound()
@@ -75,8 +67,8 @@ func (q *Queue) unbind(p *Place) {
 	if q.bound != nil && q.bound.place == p {
 		q.bound = nil
 	}
-	if p.passed {
-		p.passed = false
+	if p.entry.Passed {
+		p.entry.Passed = false
 		q.passed = slices.DeleteFunc(q.passed, func(other *Place) bool { return other == p })
 	}
 }

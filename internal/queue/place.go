@@ -7,6 +7,7 @@ import (
 	"github.com/nextfree/pace/internal/limit"
 
 	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/order"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
 )
@@ -28,25 +29,16 @@ type Place struct {
 	// not call the queue. May be nil.
 	Renew func() error
 
-	// What other places look at, in one cache line.
-	rank  Rank
-	links [kinds]link
+	entry order.Entry[Place] // the queue's lock guards it
 
 	queue *Queue
 	ctx   context.Context
 	begin int64 // when it entered
 
-	// Guarded by the queue's lock. The order's:
-	tenant        *tenant
-	counted       [tracked]int64 // what its class has counted of it
-	lapse         node[int64, Place]
-	stretch       uint64 // of its class, when it went
-	tenantStretch uint64 // of its tenant
-	wasAged       bool   // when it went
-
-	byDeadline bool // latest is a deadline: of its context, or of one that waits for it
+	// Guarded by the queue's lock:
+	lapse      order.Node[int64, Place] // of those that must go by a time
+	byDeadline bool                     // latest is a deadline: of its context, or of one that waits for it
 	state      state
-	passed     bool // others pass it, because it waits for something that they don't need
 	used       bool // own is taken
 	settled    bool
 	latest     int64         // when it must go, or never
@@ -70,15 +62,13 @@ func (p *Place) SetPermits(option, limit, permits int) {
 	p.Options[option].Limits[limit].Permits = permits
 }
 
-// asks returns what its class has counted of it: see [asked].
-func (p *Place) asks(i int) int64 {
-	switch i {
-	case ofPermits:
-		return counted(p.Permits)
-	case ofPlaces:
-		return 1
+// asks returns what the place asks of the first limits of its first option.
+func (p *Place) asks() (all [order.Tracked]int64) {
+	limits := p.Options[0].Limits
+	for i := range min(len(limits), order.Tracked) {
+		all[i] = order.Counted(limits[i].permits(p))
 	}
-	return p.counted[i]
+	return all
 }
 
 type state uint8
@@ -257,7 +247,7 @@ func (c *placeContext) Done() <-chan struct{}       { return nil }
 func (c *placeContext) Err() error                  { return nil }
 func (c *placeContext) Value(key any) any {
 	if key == (rankKey{}) {
-		return &c.rank
+		return &c.entry.Rank
 	}
 	return c.ctx.Value(key)
 }

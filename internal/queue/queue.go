@@ -11,6 +11,7 @@ import (
 
 	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/limit"
+	"github.com/nextfree/pace/internal/order"
 )
 
 // Settings are those of a queue.
@@ -50,18 +51,19 @@ type Queue struct {
 	binding lock // held while the queue reserves; taken before mu
 
 	mu        sync.Mutex
-	order     *order
-	seen      int64    // the latest reading of the clock
-	asking    *Place   // whose state is binding
-	leaving   int      // holds of places that have left, which are about to be given back
-	bound     *hold    // of the first
-	passed    []*Place // that others pass; each has a hold
-	rates     []rate   // of limits that may block, as they said last
-	notBefore int64    // a distant limit grants nothing before
-	cost      int64    // how long a call to a distant limit took lately
-	timer     stopper  // looks again
-	timed     int64    // when; or never
-	renewed   int64    // anew waits until then
+	order     *order.Order[Place]
+	deadlines []order.Heap[int64, Place] // by class: places that must go by a time
+	seen      int64                      // the latest reading of the clock
+	asking    *Place                     // whose state is binding
+	leaving   int                        // holds of places that have left, which are about to be given back
+	bound     *hold                      // of the first
+	passed    []*Place                   // that others pass; each has a hold
+	rates     []rate                     // of limits that may block, as they said last
+	notBefore int64                      // a distant limit grants nothing before
+	cost      int64                      // how long a call to a distant limit took lately
+	timer     stopper                    // looks again
+	timed     int64                      // when; or never
+	renewed   int64                      // anew waits until then
 	outer     []weak.Pointer[engine.Watcher]
 }
 
@@ -112,7 +114,13 @@ func New(set Settings, options ...[]Option) *Queue {
 	if set.Classes == nil {
 		set.Classes = make([]Class, 1)
 	}
-	q := &Queue{order: newOrder(set.Classes), set: set, timed: never, notBefore: math.MinInt64}
+	q := &Queue{set: set, timed: never, notBefore: math.MinInt64}
+	q.deadlines = make([]order.Heap[int64, Place], len(set.Classes))
+	var classes []order.Class
+	for _, c := range set.Classes {
+		classes = append(classes, c.inOrder())
+	}
+	q.order = order.New(classes, func(p *Place) bool { return p.hold.own() })
 	if set.Clock != nil {
 		q.clock = engine.On(set.Clock)
 	}
@@ -161,18 +169,18 @@ func Rate(options []Option) (sum float64) {
 }
 
 // Counts returns those of each class, at one moment.
-func (q *Queue) Counts() (all []Counts) {
-	now := q.lock()
+func (q *Queue) Counts() []order.Counts {
+	q.lock()
 	defer q.mu.Unlock()
-	for _, c := range q.order.classes {
-		counts := c.counts
-		counts.Class, counts.Waiting, counts.Tenants = c.Name, c.waiting.length, len(c.active)+len(c.idle)
-		if p := c.waiting.head; p != nil {
-			counts.LongestWait = max(counts.LongestWait, time.Duration(now-p.rank.Arrived))
-		}
-		all = append(all, counts)
+	return q.order.Counts()
+}
+
+// first returns the place that goes if permits are free now, but for places that others pass; or nil.
+func (q *Queue) first() *Place {
+	if e := q.order.First(); e != nil {
+		return e.Of
 	}
-	return all
+	return nil
 }
 
 // lock locks the queue, after it has read the clock, which may be the user's.
@@ -180,7 +188,7 @@ func (q *Queue) lock() (now int64) {
 	t := q.clock.Now()
 	q.mu.Lock()
 	q.seen = max(q.seen, t)
-	q.order.at(q.seen)
+	q.order.At(q.seen)
 	return q.seen
 }
 

@@ -91,7 +91,7 @@ func (q *Queue) take(p *Place, most int) {
 func (q *Queue) holdsRest(p *Place) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if p.state != bound || q.order.first() != p {
+	if p.state != bound || q.first() != p {
 		return false
 	}
 	for i := range p.hold.parts {
@@ -105,7 +105,7 @@ func (q *Queue) holdsRest(p *Place) bool {
 func (q *Queue) decided(p *Place) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return p == nil || p.state >= bound || q.order.first() != p
+	return p == nil || p.state >= bound || q.first() != p
 }
 
 // changed looks after a place or permits have gone.
@@ -177,7 +177,7 @@ func (q *Queue) step(by *Place) (more bool) {
 // fail ends the first place.
 func (q *Queue) fail(why error) (more bool) {
 	q.mu.Lock()
-	p := q.order.first()
+	p := q.first()
 	if p == nil {
 		q.mu.Unlock()
 		return false
@@ -207,7 +207,7 @@ func (q *Queue) next(t *task) {
 			return
 		}
 	}
-	first := q.order.first()
+	first := q.first()
 	if h := q.bound; h != nil && h.place != first {
 		t.giveBack(q.releaseBound())
 		return
@@ -230,7 +230,7 @@ func (q *Queue) advance(now int64, p *Place, t *task) bool {
 		q.binds(now, p, t)
 		return true
 	}
-	if p.passed && h.own() && !q.stillFirst(p) || p.closed(h.option) {
+	if p.entry.Passed && h.own() && !q.order.StillFirst(&p.entry) || p.closed(h.option) {
 		t.giveBack(q.release(p))
 		return true
 	}
@@ -248,7 +248,7 @@ func (q *Queue) advance(now int64, p *Place, t *task) bool {
 			return false
 		}
 		q.binds(now, p, t)
-	case p.passed && !h.full:
+	case p.entry.Passed && !h.full:
 		t.giveBack(q.rejoin(p))
 	case h.full:
 		h.renew()
@@ -268,13 +268,13 @@ func (q *Queue) asksLater(now int64, p *Place) bool {
 // wakes reports whether the place's caller wakes at this moment, and looks. Another queue's promise is 1 ns later until
 // it is granted.
 func (h *hold) wakes(delay time.Duration) bool {
-	return delay <= 1 && h.slack == 0 && h.place.sleepers > 0 && !h.place.passed
+	return delay <= 1 && h.slack == 0 && h.place.sleepers > 0 && !h.place.entry.Passed
 }
 
 // needsRest reports whether a change has made a hold due at its place's deadline: see justInTime.
 func (h *hold) needsRest(now int64, delay time.Duration) bool {
 	p := h.place
-	return !h.full && !p.passed && len(h.parts) > 1 && p.latest < never && add(now, delay) == p.latest
+	return !h.full && !p.entry.Passed && len(h.parts) > 1 && p.latest < never && add(now, delay) == p.latest
 }
 
 // askFrom returns when to ask a distant limit: shortly before it grants, since a change of the first costs two calls.

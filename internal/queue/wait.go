@@ -70,7 +70,7 @@ func (p *Place) last(ctx context.Context, err error) error {
 func (q *Queue) claim(p *Place) bool {
 	now := q.lock()
 	defer q.mu.Unlock()
-	if h := p.hold; p.state == bound && h.full && h.delay() <= h.slack && q.order.first() == p && !p.closed(h.option) {
+	if h := p.hold; p.state == bound && h.full && h.delay() <= h.slack && q.first() == p && !p.closed(h.option) {
 		q.grant(now, h, h.delay())
 	}
 	return p.state == granted && p.hold.delay() <= 0
@@ -189,7 +189,7 @@ func (p *Place) Charge(actual int) {
 // correct settles the account of a granted place.
 func (p *Place) correct(actual int) {
 	if p.settled = true; actual != p.Permits {
-		p.queue.order.settle(p, actual-p.Permits)
+		p.queue.order.Settle(&p.entry, actual-p.Permits)
 	}
 }
 
@@ -234,10 +234,16 @@ func (p *Place) settle(actual int, again bool) (h *hold, looks bool) {
 	case p.state == binding: // what is asked stays as it is
 		p.resized = actual
 	default:
-		q.order.resize(p, actual)
+		q.resize(p, actual)
 		h = q.release(p)
 	}
 	return q.parting(h), true
+}
+
+// resize makes a waiting place ask for that many permits. The queue's lock is held.
+func (q *Queue) resize(p *Place, permits int) {
+	p.Permits = permits
+	q.order.Resize(&p.entry, permits, p.asks())
 }
 
 // leave takes out a place that is not granted, and returns its hold for left. The queue's lock is held.
@@ -253,9 +259,9 @@ func (q *Queue) leave(p *Place, why error, refused bool) *hold {
 		p.stop() // no caller waits for the limit's answer
 	}
 	q.over(p)
-	q.order.of(p).remove(p)
+	q.order.Remove(&p.entry)
 	if refused {
-		q.order.of(p).counts.Refused += uint64(p.Permits)
+		q.order.Refuse(&p.entry)
 	}
 	p.state, p.err = over, why
 	p.signal()
@@ -264,7 +270,7 @@ func (q *Queue) leave(p *Place, why error, refused bool) *hold {
 
 // over forgets the deadline of a place, and the timer behind the last. The queue's lock is held.
 func (q *Queue) over(p *Place) {
-	p.lapse.leave()
+	p.lapse.Leave()
 	if q.waiting.Add(-1) == 0 && q.timer != nil {
 		q.timer.Stop()
 		q.timer, q.timed = nil, never
@@ -273,6 +279,6 @@ func (q *Queue) over(p *Place) {
 
 // lapses keeps the place among those with a deadline. The queue's lock is held.
 func (q *Queue) lapses(p *Place) {
-	p.lapse.key, p.lapse.of = p.latest, p
-	q.order.of(p).lapse.put(&p.lapse)
+	p.lapse.Key, p.lapse.Of = p.latest, p
+	q.deadlines[p.Class].Put(&p.lapse)
 }

@@ -19,8 +19,10 @@ type ClassSnapshot struct {
 
 // Snapshot returns the queue's state now. It takes nothing.
 func (q *Queue) Snapshot() (s Snapshot) {
-	for _, c := range q.queue.Counts() {
-		s.Classes = append(s.Classes, ClassSnapshot(c))
+	for i, c := range q.queue.Counts() {
+		s.Classes = append(s.Classes, ClassSnapshot{
+			q.classes[i].Name, c.Waiting, c.Tenants, c.Granted, c.Refused, c.GivenBack, c.LongestWait,
+		})
 	}
 	return s
 }

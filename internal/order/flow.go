@@ -1,9 +1,9 @@
-package queue
+package order
 
 import "math"
 
 // A level is the flows that share something: the classes of a priority, or the tenants of a class, by start-time fair
-// queueing: see [order].
+// queueing: see [Order].
 type level struct {
 	virtual float64
 	base    float64 // virtual when a flow last began to wait and none had waited: then no flow owed anything
