@@ -46,7 +46,7 @@ func (f *flow) charge(cost float64) {
 	l.highest = max(l.highest, f.start)
 }
 
-// settle corrects the tag after a request of that stretch cost more. Forgiven cost is no credit.
+// settle corrects the tag after a request of that stretch cost more; forgiven cost is no credit.
 func (f *flow) settle(stretch uint64, more float64) {
 	l := f.level
 	switch {
@@ -59,8 +59,8 @@ func (f *flow) settle(stretch uint64, more float64) {
 	l.highest = max(l.highest, f.start)
 }
 
-// part returns how much of a flow's waiting permits goes before a request with that tag, and with the same one if ties
-// do: exactly, where its requests are of one size.
+// part returns how much of a flow's waiting permits goes before that tag, and at it if ties do: exactly, where its
+// requests are of one size.
 func (f *flow) part(tag float64, ties bool, permits, requests int64, weight float64) float64 {
 	all := float64(requests)
 	first := (tag - f.start) * weight * all / float64(permits)

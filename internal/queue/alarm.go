@@ -2,7 +2,7 @@ package queue
 
 import "time"
 
-// arm sets the timer to the next thing that no caller does. The queue's lock is held.
+// arm sets the timer to the next thing that no caller does. It needs the queue's lock.
 func (q *Queue) arm(now int64) {
 	h := q.bound
 	alone := !q.several && len(q.passed) == 0

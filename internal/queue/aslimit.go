@@ -10,16 +10,14 @@ import (
 
 var _ limit.Limit = (*Places)(nil)
 
-// Take implements [limit.Limit].
 func (s *Places) Take(ctx context.Context, n int, maxWait time.Duration, _ bool) (t limit.Taken, err error) {
 	t.Reservation, err = s.ReserveWithin(ctx, n, maxWait)
 	return
 }
 
-// Rate is that of no limit: places bound how many are out.
+// Rate is no limit's: places bound how many are out.
 func (s *Places) Rate() float64 { return math.Inf(1) }
 
-// Traits implements [limit.Limit].
 func (s *Places) Traits() limit.Traits { return limit.Traits{Silent: true, InFlight: true} }
 
 // Peek returns 0 if a place is free; else reserve.Forever: nobody knows.

@@ -41,7 +41,7 @@ func (q *Queue) promised(r *reserve.Reservation) int64 {
 	return add(q.clock.Now(), r.Delay())
 }
 
-// binds has a place bound, with its hold, which it loses if it was passed and is not the first.
+// binds begins to bind a place, with its hold, which it loses if it was passed and is not the first.
 func (q *Queue) binds(now int64, p *Place, t *task) {
 	passed := p.entry.Passed // release changes it
 	h := q.release(p)
@@ -59,7 +59,6 @@ func (q *Queue) binds(now int64, p *Place, t *task) {
 	p.state, p.until, q.asking = binding, p.latest, p
 }
 
-// grant lets a bound place go.
 func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 	p := h.place
 	q.unbind(p)
@@ -157,7 +156,6 @@ func (q *Queue) fails(now int64, p *Place, err error) *hold {
 	return q.leave(p, err, true)
 }
 
-// attempt turns a panic into an error.
 func (q *Queue) attempt(ctx context.Context, p *Place, t *task) (h *hold, err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Class is fair.Class.
 type Class struct {
 	Name     string
 	Priority int
@@ -17,7 +16,6 @@ type Class struct {
 	MaxQueue int
 }
 
-// Own returns the class's own limits.
 func (c Class) Own() []Limit {
 	if c.Limit == nil {
 		return nil

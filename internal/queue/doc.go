@@ -6,43 +6,42 @@
 // goes.
 //
 // Only the first holds a reservation. If another place becomes the first, or another option earlier, the queue cancels
-// the reservation and makes another. This costs nothing: in Guava's model the next slot's time does not depend on the
-// request that takes it, and a Cancel is exact.
+// the reservation and makes another, at no cost: in Guava's model the next slot's time does not depend on the request
+// that takes it, and a Cancel is exact.
 //
 // # A request, walked through
 //
 // [Queue.Enter] puts the place into the order. If it is the first, [Queue.look] binds it: it asks each option for its
 // wait, and reserves at all limits of the best. If they have room, the place is granted. Otherwise it keeps only the
-// reservation at the limit that has room last. The caller sleeps there, in [Place.Wait], or a timer is set. Then the
-// queue looks again. If another limit has no room by then, the place waits at that limit instead, for four rounds at
-// most.
+// reservation at the limit that has room last, and its caller sleeps there, in [Place.Wait], or a timer is set. Then
+// the queue looks again: if another limit has no room by then, the place waits there instead, for four rounds at most.
 //
 // When a more urgent place arrives, the first loses its hold.
 //
-// A place lets others pass that don't need what it waits for: its class's own limit, or an option that is closed to it
-// and open to them. It keeps its hold.
+// A place that waits for its class's own limit, or to which an option is closed, lets others pass that don't need what
+// it waits for, and keeps its hold.
 //
 // # Changes
 //
-// Queue.version grows with every change: of a limit, whose watcher tells so, or when a place leaves. The queue's own
-// reservations and refunds don't count. A hold has the version that its option was chosen at, and the queue compares the
-// options again when that is an old one. So a change that comes while a limit is asked is not lost. A place that moves
-// to another option asks there before it gives up what it has, and takes along its position at limits that both have.
+// Queue.version grows with every change: of a limit, whose watcher tells so, or when a place leaves; but not with the
+// queue's own reservations and refunds. A hold has the version that its option was chosen at; if that is old, the queue
+// compares the options again, so no change is lost. A place that moves to another option asks there before it gives up
+// what it has, and keeps its position at limits that both have.
 //
-// Limits that can't be asked (a key's, a store's, a Reserver of the user's) are known by their last answer. An error is
-// none. While a place waits elsewhere, it asks them again after a change or an error, each time later.
+// Limits that can't be asked (a key's, a store's, a Reserver of the user's) are known by their last answer, unless that
+// was an error. A place that waits elsewhere asks them again after a change or an error, each time later.
 //
 // # Locks
 //
 // Queue.mu guards the order and the places, and is never held while a permit is reserved. Queue.binding is held while
-// the queue looks, and taken before mu. Where a Reserver may block, callers with a deadline don't hold binding. A place
-// that is being bound has the state binding: the permits that it asks for stay as they are. Nothing of the user's runs
-// under mu: clocks are read before, and promises and rates of the user's are asked in [Queue.step], without it. A caller
-// takes a few steps for others at most, then a goroutine goes on.
+// the queue looks, and taken before mu. Where a Reserver may block, callers with a deadline don't hold binding. The
+// permits that a place asks for stay as they are while it is being bound. Nothing of the user's runs under mu: clocks
+// are read before, and its promises and rates are asked in [Queue.step]. A caller takes a few steps for others at most,
+// then a goroutine goes on.
 //
 // # Time
 //
-// A bound place has a promise, which becomes later if a more urgent place arrives. A waiting place has a forecast. So
-// only Wait decides, and a Delay is at least 1 ns until then. Enter refuses a place whose forecast is too late. Later
-// the queue refuses it when its best case is: behind the hold of the first and the places that certainly go before it.
+// A bound place has a promise, which becomes later if a more urgent place arrives; a waiting place has a forecast. So
+// only Wait decides, and a Delay is at least 1 ns until then. Enter refuses a place whose forecast is too late, and the
+// queue later when its best case is: behind the hold of the first and the places that certainly go before it.
 package queue

@@ -63,7 +63,7 @@ func (q *Queue) join(p *Place, maxWait time.Duration, looked bool) (look, due bo
 	return hopeless != nil || q.first() == p, false, nil
 }
 
-// Refusal returns the error that Enter would return. It takes nothing.
+// Refusal returns the error that Enter would return, and takes nothing.
 func (q *Queue) Refusal(ctx context.Context, p *Place, maxWait time.Duration) error {
 	if err := q.prepare(ctx, p); err != nil {
 		return err
@@ -147,7 +147,6 @@ func (p *Place) fits() (err error) {
 	return err
 }
 
-// refuse takes out a place, unless it has been granted meanwhile.
 func (q *Queue) refuse(p *Place, why error) error {
 	h, err := q.takeOut(p, why)
 	q.left(h)

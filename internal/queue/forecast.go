@@ -29,7 +29,6 @@ func (q *Queue) hopeless(now int64) (*Place, int64) {
 	return nil, 0
 }
 
-// expire refuses the hopeless, and returns a bound one's hold.
 func (q *Queue) expire(now int64) (held *hold) {
 	for held == nil {
 		p, best := q.hopeless(now)
@@ -88,7 +87,6 @@ func (q *Queue) sizeMatters(l *Limit, fewer, more int) bool {
 	return early < late || err != nil
 }
 
-// base returns how long the limit grants nothing.
 func (q *Queue) base(now int64) (d time.Duration) {
 	switch {
 	case q.bound != nil:
@@ -176,7 +174,6 @@ func (q *Queue) sizes(p *Place, limit int, sum float64) iter.Seq[int] {
 	}
 }
 
-// toReserve returns what a place has yet to reserve at a limit of its first option.
 func (p *Place) toReserve(limit int) int {
 	limits := p.Options[0].Limits
 	if limit >= len(limits) || p.hold != nil && p.hold.has(limit) {
@@ -239,7 +236,7 @@ func once(size int) iter.Seq[int] {
 	}
 }
 
-// fillUp returns a wait behind so many permits: each option grants at its rate after its own wait.
+// fillUp returns a wait behind permits: each option grants at its rate after its own wait.
 func (q *Queue) fillUp(p *Place, permits float64) time.Duration {
 	all := q.choices(p, nil, q.seen)
 	slices.SortFunc(all, byWait)

@@ -117,8 +117,8 @@ func (h *hold) measure() {
 	}
 }
 
-// renew reserves anew where the permits of a full hold would be charged too early: its place has waited for another
-// limit since. Where others are before it, it keeps them.
+// renew reserves anew where a full hold's permits would be charged too early, since its place has waited for another
+// limit. Where others are before it, it keeps them.
 func (h *hold) renew() {
 	if len(h.parts) == 1 || h.rounds <= patience {
 		return
@@ -144,7 +144,7 @@ func (h *hold) keep(only int) {
 	}
 }
 
-// take reserves at a limit. If that returns an error or panics, it gives back what is reserved at the others.
+// take reserves at a limit; after an error or a panic it gives back what is reserved at the others.
 func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) error {
 	p, l := &h.parts[i], &h.limits()[i]
 	if p.r != nil {
@@ -204,7 +204,6 @@ func (h *hold) peek() (last int, longest time.Duration) {
 	})
 }
 
-// latest returns which part has room last, and when.
 func (h *hold) latest(now int64) (last int, longest time.Duration) {
 	for i := range h.parts {
 		if d := h.delayAt(now, i); d > longest {
@@ -275,7 +274,6 @@ func (h *hold) time() int64 {
 	return (*engine.Reservation)(p.r).TimeAt(q.at(q.seen))
 }
 
-// wait waits for all parts, and gives all back if that fails.
 func (h *hold) wait(ctx context.Context) error {
 	for i := range h.parts {
 		i = (h.last + i) % len(h.parts)

@@ -28,13 +28,12 @@ type Limit struct {
 	Own bool
 }
 
-// An Option is a way to serve a request: a member of a pool, an upstream, a deployment.
 type Option struct {
 	Limits []Limit
 	Tier   int // lower ones are taken first, within Settings.Detour
 }
 
-// Limits returns what a request asks of a Reserver, each part of a reserve.All by itself.
+// Limits returns what a request asks of a Reserver, by the parts of a reserve.All.
 func Limits(by reserve.Reserver) (limits []Limit) {
 	parts := allornothing.PartsOf(by)
 	if len(parts) == 0 {
@@ -63,7 +62,7 @@ func evenly(permitsPerSecond float64) *smooth.Curve {
 // blocks reports whether to ask the limit may block, or calls a function of the user's.
 func (l *Limit) blocks() bool { return l.By.Traits().Blocks }
 
-// local returns the limiter of this process, which answers under any lock; nil: it is none.
+// local returns the limiter of this process, which answers under any lock, or nil.
 func (l *Limit) local() *engine.Limiter { return (*engine.Limiter)(limit.Local(l.By)) }
 
 // same can't tell a limit that may block from another.
@@ -76,11 +75,10 @@ func (l *Limit) permits(p *Place) int {
 	return p.Permits
 }
 
-// unknown is a wait that nobody can know.
 const unknown = reserve.Forever
 
 // wait returns the wait of n permits behind others of the same request; 0 if it can't be asked, or only through a
-// function of the user's. Q looks again when a place in flight is free.
+// function of the user's. The queue looks again when a place in flight is free.
 func (l *Limit) wait(q *Queue, now int64, behind, n int) (d time.Duration, err error) {
 	if by := l.local(); by != nil {
 		var ahead iter.Seq[int]
@@ -122,7 +120,6 @@ func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *re
 	return err
 }
 
-// tooLarge returns the error of a place that the limit never grants, or nil.
 func (l *Limit) tooLarge(p *Place) error {
 	n := l.permits(p)
 	if n == 1 || l.Clip {

@@ -12,7 +12,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A choice is an option, and a place's wait there.
 type choice struct {
 	option int
 	wait   time.Duration // someday: it is not known; reserve.Forever: the option is none
@@ -49,7 +48,7 @@ func (p *Place) firstAt(option, limit int) bool {
 	return !slices.ContainsFunc(limits[:limit], limits[limit].same)
 }
 
-// wait returns how long it is until all limits of an option have room, as far as they tell. The place may have a hold.
+// wait returns how long it is until all limits of an option have room, as far as they tell.
 func (p *Place) wait(now int64, option int, h *hold) (longest time.Duration) {
 	for i := range p.Options[option].Limits {
 		if j := h.at(option, i); j >= 0 && (h.option == option || p.firstAt(option, i)) {
@@ -137,8 +136,8 @@ func (q *Queue) before(p *Place, a, b choice, current int) bool {
 	}
 }
 
-// reserve reserves at the best option. If its wait is longer than was expected, it reserves at the next best too, and
-// keeps the better. Old is what the place has, or nil: it is given up only for a better one.
+// reserve reserves at the best option; if its wait is longer than expected, at the next best too, and keeps the better.
+// What the place has (old) is given up only for a better one.
 func (q *Queue) reserve(ctx context.Context, p *Place, old *hold, maxWait time.Duration) (best *hold, err error) {
 	if len(p.Options) == 1 && old == nil && !p.closed(0) {
 		h := p.newHold(0)
@@ -188,7 +187,6 @@ func lost(old *hold, held []*hold, errs []error) []bool {
 	return all
 }
 
-// giveUp gives up all holds but the best.
 func giveUp(old, best *hold, held []*hold) {
 	if best != old && best != nil && old != nil {
 		best.keepLent(old)
@@ -252,8 +250,8 @@ func (q *Queue) none(p *Place, maxWait time.Duration) error {
 	return &reserve.WaitError{Wait: reserve.Forever, MaxWait: maxWait}
 }
 
-// better reports whether another option is better. Those that can't tell are asked when something has changed, or one
-// of them returned an error, but not too often. The queue's lock is held.
+// better reports whether another option is better. Options that can't tell are asked after a change or an error, but
+// not too often.
 func (q *Queue) better(h *hold) bool {
 	p, version, delay := h.place, q.version.Load(), h.delay()
 	if len(p.Options) == 1 {
@@ -270,7 +268,7 @@ func (q *Queue) better(h *hold) bool {
 	return o.option >= 0 && o.option != h.option && o.wait < reserve.Forever
 }
 
-// told reports whether asking the limits tells all of all options.
+// told reports whether asking the limits tells all.
 func (p *Place) told() bool {
 	for i := range p.Options {
 		if !p.Options[i].asked() {

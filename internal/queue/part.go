@@ -63,7 +63,6 @@ func (h *hold) delayAt(now int64, i int) time.Duration {
 	return (*engine.Reservation)(p.r).DelayAt(h.place.queue.at(now))
 }
 
-// foreign reports whether a part must not be asked under the queue's lock.
 func (p *part) foreign(l *Limit) bool {
 	return (*engine.Reservation)(p.r).Limiter() == nil && l.blocks()
 }
@@ -77,7 +76,6 @@ func (q *Queue) cancel(r *engine.Reservation) {
 	}
 }
 
-// cancel gives all parts back, also if a promise of the user's panics.
 func (h *hold) cancel() { h.cancelFrom(len(h.parts) - 1) }
 
 func (h *hold) cancelFrom(i int) {

@@ -6,7 +6,6 @@ import "slices"
 
 const mostPassed = 16
 
-// letsPass reports whether others pass a bound place from now on.
 func (q *Queue) letsPass(p *Place) bool {
 	h := p.hold
 	if p.entry.Passed || len(q.passed) >= mostPassed || h.delay() <= h.slack || !h.own() && !p.partial(&h.limits()[h.last]) {

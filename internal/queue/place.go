@@ -23,10 +23,10 @@ type Place struct {
 	Weight  float64 // the tenant's; 0: 1
 	Rank    *Rank   // of a request that may ask again; nil: it does not
 	Key     string  // prefers the option that served it last: see [Sticky]; "": none
-	// Except reports whether an option must not be chosen. May be nil.
+	// Except, if not nil, reports whether an option must not be chosen.
 	Except func(option int) bool
-	// Renew is called before each reservation, and may change the limits' permits; its error ends the place. It must
-	// not call the queue. May be nil.
+	// Renew, if not nil, is called before each reservation, and may change the limits' permits; its error ends the
+	// place. It must not call the queue.
 	Renew func() error
 
 	entry order.Entry[Place] // the queue's lock guards it
@@ -55,7 +55,7 @@ type Place struct {
 	err        error         // why it is over
 }
 
-// SetPermits changes the permits of one of the place's limits. Only Renew may call it.
+// SetPermits changes the permits of one of the place's limits; only Renew may call it.
 func (p *Place) SetPermits(option, limit, permits int) {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
@@ -111,14 +111,12 @@ func (p *Place) signal() {
 	}
 }
 
-// closed reports whether an option is closed to the place.
 func (p *Place) closed(option int) bool {
 	q := p.queue
 	return option < len(q.options) && q.options[option].closed.Load() ||
 		p.Except != nil && len(p.Options) > 1 && p.Except(option)
 }
 
-// Option returns the option of a bound or granted place, or -1.
 func (p *Place) Option() int {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
@@ -128,10 +126,8 @@ func (p *Place) Option() int {
 	return p.hold.option
 }
 
-// Held returns a granted place's reservation at a limit of its option.
 func (p *Place) Held(limit int) *reserve.Reservation { return p.hold.parts[limit].r }
 
-// Waited returns how long a granted place waited.
 func (p *Place) Waited() time.Duration {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
@@ -203,7 +199,6 @@ func (p promise) Permits() int { return p.Place.Permits }
 func (p promise) Begin()       { p.each(limit.Begin) }
 func (p promise) End()         { p.each(limit.End) }
 
-// each calls f for the reservations of a granted place.
 func (p *Place) each(f func(*reserve.Reservation)) {
 	p.queue.mu.Lock()
 	h := p.hold
@@ -220,7 +215,6 @@ func (p *Place) each(f func(*reserve.Reservation)) {
 	}
 }
 
-// Reservation returns the place as a reservation.
 func (p *Place) Reservation() reserve.Reservation { return reserve.NewReservation(promise{p}) }
 
 // PlaceOf returns the place in this queue behind a reservation, or nil.

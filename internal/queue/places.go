@@ -24,10 +24,9 @@ type Places struct {
 	watchers map[weak.Pointer[Queue]]struct{}
 }
 
-// NewPlaces returns n places.
 func NewPlaces(n int) *Places { return &Places{n: n} }
 
-// Resize makes them n places. Those that are out stay out.
+// Resize makes them n places. Places that are out stay out.
 func (s *Places) Resize(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,14 +34,12 @@ func (s *Places) Resize(n int) {
 	s.give()
 }
 
-// Out returns how many are out.
 func (s *Places) Out() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.out
 }
 
-// Full reports whether none is free.
 func (s *Places) Full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +48,7 @@ func (s *Places) Full() bool {
 
 func (s *Places) free() bool { return s.out < s.n && len(s.waiting) == 0 }
 
-// wait returns the wait for a place. If there is none, the queue looks again when one is free.
+// wait returns the wait for a place; the queue looks again when one is free.
 func (s *Places) wait(q *Queue) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +82,6 @@ func (s *Places) give() {
 	}
 }
 
-// A place is a place in flight, or a request for one.
 type place struct {
 	of     *Places
 	number uint64 // requests get places in the order of these

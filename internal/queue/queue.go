@@ -14,13 +14,12 @@ import (
 	"github.com/nextfree/pace/internal/order"
 )
 
-// Settings are those of a queue.
 type Settings struct {
 	Classes []Class               // nil: one, first come, first served
 	Full    func(class int) error // makes the error of a request to a class that is full (MaxQueue)
 	Clock   clockwork.Clock       // nil: the real one
-	// Slack is how long before its time a place is granted. It waits for the rest at its limits, unpassed, so late
-	// wake-ups lose no time. Several limits are charged too early by it: there it is at most 2 ms. Default: 0.
+	// Slack is how long before its time a place is granted, which then waits at its limits, unpassed: late wake-ups
+	// lose no time. Several limits are charged too early by it: there it is at most 2 ms.
 	Slack time.Duration
 	// Detour is how much longer a place may wait for an option of a lower tier, or that it prefers.
 	Detour time.Duration
@@ -147,16 +146,14 @@ func New(set Settings, options ...[]Option) *Queue {
 	return q
 }
 
-// Close closes an option to all, or opens it.
 func (q *Queue) Close(option int, closed bool) {
 	q.options[option].closed.Store(closed)
 	q.Look()
 }
 
-// Waiting returns how many requests wait.
 func (q *Queue) Waiting() int { return int(q.waiting.Load()) }
 
-// Rate returns the sum of the options' rates, each that of its slowest limit; 0: one is unknown.
+// Rate returns the sum of the options' rates at their slowest limits; 0: one is unknown.
 func Rate(options []Option) (sum float64) {
 	for i := range options {
 		rate := options[i].rate(nil, func(l *Limit) float64 { return limit.Finite(l.By) })
@@ -183,7 +180,7 @@ func (q *Queue) first() *Place {
 	return nil
 }
 
-// lock locks the queue, after it has read the clock, which may be the user's.
+// lock locks the queue, after it has read the clock.
 func (q *Queue) lock() (now int64) {
 	t := q.clock.Now()
 	q.mu.Lock()
@@ -192,5 +189,4 @@ func (q *Queue) lock() (now int64) {
 	return q.seen
 }
 
-// at is a reading of the queue's clock, for limiters.
 func (q *Queue) at(now int64) engine.Moment { return engine.Moment{Clock: &q.clock, Now: now} }

@@ -17,8 +17,8 @@ func (q *Queue) Look() {
 	q.lookSoon()
 }
 
-// A caller takes so many steps, and more only until its own place is bound, or not the first. The rest is for a
-// goroutine.
+// A caller takes that many steps, and more only until its own place is bound, or not the first; a goroutine takes the
+// rest.
 const (
 	enough  = 16
 	forEver = math.MaxInt
@@ -60,7 +60,6 @@ func (q *Queue) look(ctx context.Context, p *Place) error {
 	return context.Cause(ctx)
 }
 
-// lookSoon is look for nobody, in a goroutine where a limit may block.
 func (q *Queue) lookSoon() {
 	switch {
 	case q.waiting.Load() == 0:
@@ -108,7 +107,6 @@ func (q *Queue) decided(p *Place) bool {
 	return p == nil || p.state >= bound || q.first() != p
 }
 
-// changed looks after a place or permits have gone.
 func (q *Queue) changed() {
 	q.version.Add(1)
 	q.lookSoon()
@@ -134,7 +132,6 @@ func (q *Queue) due(h *hold) bool {
 	return q.bound == h && h.delay() <= 0
 }
 
-// A task is what a step does without the queue's lock.
 type task struct {
 	by   *Place  // whose caller takes the step; nil: nobody's
 	back *hold   // to give back; nil: none
@@ -174,7 +171,6 @@ func (q *Queue) step(by *Place) (more bool) {
 	return t.more
 }
 
-// fail ends the first place.
 func (q *Queue) fail(why error) (more bool) {
 	q.mu.Lock()
 	p := q.first()

@@ -5,7 +5,6 @@ import (
 	"sync"
 )
 
-// generation is how many keys a generation remembers.
 const generation = 1 << 15
 
 // A Sticky remembers which option served a key last, in two generations. The zero value remembers none.
@@ -14,7 +13,6 @@ type Sticky struct {
 	now, old map[string]int
 }
 
-// Prefers is for Settings.
 func (s *Sticky) Prefers(p *Place) int {
 	if p.Key == "" {
 		return -1
@@ -30,7 +28,6 @@ func (s *Sticky) Prefers(p *Place) int {
 	return -1
 }
 
-// Granted is for Settings.
 func (s *Sticky) Granted(p *Place, option int) {
 	if p.Key == "" {
 		return

@@ -104,7 +104,7 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	return err
 }
 
-// elsewhere has a place bound anew, maybe to another option, after a wait that failed because it was too late.
+// elsewhere binds a place anew, maybe to another option, after a wait that failed because it was too late.
 func (p *Place) elsewhere(err error) bool {
 	var late *reserve.WaitError
 	if len(p.Options) == 1 || p.fails >= patience || err != reserve.ErrCancelled && !errors.As(err, &late) {
@@ -169,7 +169,6 @@ func (p *Place) waitOut(ctx context.Context, err error) error {
 	return err
 }
 
-// Cancel is Settle(0).
 func (p *Place) Cancel() { p.Settle(0) }
 
 // Charge corrects a granted place whose caller settles each limit itself.
@@ -186,14 +185,12 @@ func (p *Place) Charge(actual int) {
 	}
 }
 
-// correct settles the account of a granted place.
 func (p *Place) correct(actual int) {
 	if p.settled = true; actual != p.Permits {
 		p.queue.order.Settle(&p.entry, actual-p.Permits)
 	}
 }
 
-// Settle is [reserve.Reservation.Settle].
 func (p *Place) Settle(actual int) { p.settleThen(max(0, actual), false, p.queue.left) }
 
 // giveUp is Settle(0) for a caller that does not get what it has waited for, although it has settled it already.
@@ -268,7 +265,7 @@ func (q *Queue) leave(p *Place, why error, refused bool) *hold {
 	return h
 }
 
-// over forgets the deadline of a place, and the timer behind the last. The queue's lock is held.
+// over forgets the deadline of a place, and the timer behind the last. It needs the queue's lock.
 func (q *Queue) over(p *Place) {
 	p.lapse.Leave()
 	if q.waiting.Add(-1) == 0 && q.timer != nil {
@@ -277,7 +274,6 @@ func (q *Queue) over(p *Place) {
 	}
 }
 
-// lapses keeps the place among those with a deadline. The queue's lock is held.
 func (q *Queue) lapses(p *Place) {
 	p.lapse.Key, p.lapse.Of = p.latest, p
 	q.deadlines[p.Class].Put(&p.lapse)

@@ -52,7 +52,6 @@ func sourceOf(r *reserve.Reservation) source {
 	return nil
 }
 
-// Watch tells a watcher when the queue's promises may have changed.
 func (q *Queue) Watch(w *engine.Watcher) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,7 +60,6 @@ func (q *Queue) Watch(w *engine.Watcher) {
 	q.nested.Store(true)
 }
 
-// Unwatch ends Watch.
 func (q *Queue) Unwatch(w *engine.Watcher) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -76,7 +74,6 @@ func (q *Queue) forget(w *engine.Watcher) {
 	q.nested.Store(len(q.outer) > 0)
 }
 
-// tell tells the queues around this one.
 func (q *Queue) tell() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -100,7 +97,6 @@ func (q *Queue) call() {
 	}
 }
 
-// A rate is what a limit that may block said last.
 type rate struct {
 	by               limit.Limit
 	permitsPerSecond float64

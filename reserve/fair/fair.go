@@ -24,18 +24,18 @@ type Class struct {
 	Name string
 	// Priority: a higher one goes first. It may be negative. Default: 0.
 	Priority int
-	// Weight is its share among the classes of its priority: of weights 3 and 1, three permits of four. Default: 1.
+	// Weight is its share among the classes of its priority: with 3 beside 1, three permits of four. Default: 1.
 	Weight float64
-	// MaxAge is the wait after which a request goes as if its priority were one higher. 0: never.
+	// MaxAge is the wait after which a request goes as if its priority were one higher; 0: never.
 	MaxAge time.Duration
-	// Limit is charged for this class alone, beside the queue's limit. While it has no room, other classes go. Default:
+	// Limit is charged for this class alone, beside the queue's limit; while it has no room, other classes go. Default:
 	// none.
 	Limit reserve.Reserver
-	// MaxQueue is how many requests may wait. A further request gets a *[FullError]. 0: any number.
+	// MaxQueue is how many requests may wait before others get a *[FullError]; 0: any number.
 	MaxQueue int
 }
 
-// A Queue is an order of requests in front of a limit, and a [reserve.Reserver]. All methods may be called at the same
+// A Queue is a [reserve.Reserver]: an order of requests in front of a limit. All methods may be called at the same
 // time.
 type Queue struct {
 	queue   *queue.Queue
@@ -57,7 +57,7 @@ type Option func(*settings) error
 
 // WithTenants shares a class's permits among its tenants, such as customers, by their weights. Each request asks for
 // its tenant's weight, under no lock; a weight that is not positive and finite is its error. Nil: each weight is 1.
-// Default: a class has no tenants, and its requests go first come, first served.
+// Default: no tenants, first come, first served.
 func WithTenants(weight func(tenant string) float64) Option {
 	return func(s *settings) error {
 		s.tenants, s.weight = true, weight
@@ -76,11 +76,11 @@ func WithClock(c clockwork.Clock) Option {
 	}
 }
 
-// New returns a queue of these classes in front of any Reserver. Each limit of a [reserve.All] is charged when a
-// request goes.
+// New returns a queue of these classes in front of any Reserver. Limits of a [reserve.All] are charged when a request
+// goes.
 //
-// Your own Reserver may block or panic in ReserveWithin: callers with a deadline come back all the same, and the panic
-// reaches the caller that asked. The other methods of its reservations must return at once.
+// Your own Reserver may block or panic in ReserveWithin: callers with a deadline leave in time, and the panic reaches
+// the caller that asked. The other methods of its reservations must return at once.
 //
 // It returns a *[reserve.ValueError] if by is nil, there is no class, two have the same name, or a number makes no
 // sense.
@@ -143,7 +143,7 @@ func check(classes []Class) error {
 	return nil
 }
 
-// A FullError reports a request that was refused because MaxQueue requests of its class wait. Nothing was taken.
+// A FullError reports a request that was refused because MaxQueue requests of its class wait.
 type FullError struct {
 	Class    string
 	MaxQueue int // so many may wait
@@ -187,12 +187,11 @@ func (q *Queue) names() string {
 // ReserveWithin reserves n permits (at least 1) for the context's class and tenant: see [With]. If the context names no
 // class, it is the class named "", or else the first.
 //
-// The reservation's At and Delay are a forecast: when it would go if no other request came. A more urgent request makes
-// it later, so use Wait.
+// The reservation's At and Delay are a forecast, which a more urgent request makes later: use Wait.
 //
 // If the forecast is later than maxWait or the context's deadline, the request takes nothing and gets a
 // *[reserve.WaitError] at once. If it certainly can't go in time later, Wait returns that error. A maxWait of 0
-// succeeds if the permits are free now, and no request of the same priority or a higher one waits.
+// succeeds if the permits are free now, and no request of that priority or a higher one waits.
 func (q *Queue) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	class, tenant := From(ctx)
 	return q.reservation(ctx, class, tenant, n, maxWait)
@@ -208,8 +207,8 @@ func (q *Queue) reservation(
 	return p.Reservation(), nil
 }
 
-// Acquire waits for n permits (at least 1) for the context's class and tenant ([With]; without it the first class, and
-// no tenant), and returns how long. For errors see [Queue.ReserveWithin].
+// Acquire waits for n permits (at least 1) for the context's class and tenant, and returns how long. For these and
+// errors see [Queue.ReserveWithin].
 func (q *Queue) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	class, tenant := From(ctx)
 	p, err := q.reserve(ctx, class, tenant, n, reserve.Forever)

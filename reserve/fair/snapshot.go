@@ -2,7 +2,6 @@ package fair
 
 import "time"
 
-// A Snapshot is a queue's state at one moment.
 type Snapshot struct {
 	Classes []ClassSnapshot // in the order in which New got them
 }
@@ -17,7 +16,7 @@ type ClassSnapshot struct {
 	LongestWait                 time.Duration // of a request, granted or still waiting
 }
 
-// Snapshot returns the queue's state now. It takes nothing.
+// Snapshot returns the queue's state now, and takes nothing.
 func (q *Queue) Snapshot() (s Snapshot) {
 	for i, c := range q.queue.Counts() {
 		s.Classes = append(s.Classes, ClassSnapshot{

@@ -11,23 +11,23 @@
 //
 // # Which member
 //
-// Requests wait in one queue, first come, first served. Only the first is bound to a member: the member that grants its
-// permits earliest, or of several the one chosen least recently. If it is paused, or another becomes earlier, the
-// request is bound to the other. Exactly one member is charged. So 1,600 calls on members of 10, 5 and 1 a second take
-// 99.9 s, as they would at 16 a second; in turns they take 532 s.
+// Requests wait in one queue, first come, first served. Only the first is bound, to the member that grants its permits
+// earliest, or of several the one chosen least recently; if another becomes earlier, to that. Exactly one member is
+// charged. So 1,600 calls on members of 10, 5 and 1 a second take 99.9 s, as they would at 16 a second; in turns they
+// take 532 s.
 //
 // Member.Tier says which members to prefer, such as capacity that is paid for already. [Pool.Sticky] keeps a
 // conversation at a member that has its prompt. Both wait at most [WithSlack] longer.
 //
-// If a member's server refuses, stop it by its limiter's PauseUntil or by [Pool.PauseUntil]. If its key is no longer
-// valid, call [Pool.Drop]. Requests go to other members, unless these take longer.
+// If a member's server refuses, stop it by its limiter's PauseUntil or by [Pool.PauseUntil]; if its key is no longer
+// valid, [Pool.Drop] it. Requests go to other members, unless these take longer.
 //
 // For another order, put package fair in front: fair.New(p.Reserver(), classes). [Pool.Of] says which member a
 // reservation of that queue got.
 //
 // # Limits that can't tell
 //
-// A limiter of this process says when it would grant a request. A limit on Redis, a key's limiter and your own limiters
-// can't tell. The pool reserves at the member that was earliest by the last answers. If another may be earlier, it
-// reserves there too, and cancels one of the two.
+// A limit on Redis, a key's limiter and your own limiters can't say when they would grant a request. The pool reserves
+// at the member that was earliest by the last answers; if another may be earlier, there too, and cancels one of the
+// two.
 package pool

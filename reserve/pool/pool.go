@@ -20,13 +20,13 @@ var valueError = invalid.In("pool")
 // A Member can serve a request.
 type Member[T any] struct {
 	Value T // an API key, a base URL, a client
-	// By is the member's limit: a limiter, reserve.All of several, one on Redis. Members of an account share a limiter.
+	// By is the member's limit; members of an account share a limiter.
 	By reserve.Reserver
 	// Tier: a lower tier is preferred if it takes at most [WithSlack] longer. Default: 0.
 	Tier int
 }
 
-// A Pool is several members. [New] makes it. All methods may be called at the same time.
+// A Pool is several members. All methods may be called at the same time.
 type Pool[T any] struct {
 	*members[T]
 	key string // of Sticky; "" if it isn't
@@ -48,8 +48,8 @@ type settings struct {
 // An Option changes one setting of [New].
 type Option func(*settings) error
 
-// WithSlack is how much longer than for the earliest member a request may wait for a member of a lower tier, or for the
-// member that served its key last: see [Pool.Sticky]. Default: 0.
+// WithSlack is how much longer than for the earliest member a request may wait for a member of a lower tier, or for
+// that of its key ([Pool.Sticky]). Default: 0.
 func WithSlack(d time.Duration) Option {
 	return func(s *settings) error {
 		if s.slack = d; d < 0 {
@@ -102,9 +102,8 @@ func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 	return &Pool[T]{members: m}, nil
 }
 
-// Sticky returns the pool for requests of a key, such as a conversation whose prompt the server keeps. They get the
-// member that served the key last, if that takes at most [WithSlack] longer. Between 32,768 and 65,536 keys are
-// remembered. The key "" is none.
+// Sticky returns the pool for requests of a key, such as a conversation, which get the member that served the key last,
+// if that takes at most [WithSlack] longer. Between 32,768 and 65,536 keys are remembered. The key "" is none.
 func (p *Pool[T]) Sticky(key string) *Pool[T] { return &Pool[T]{members: p.members, key: key} }
 
 // Acquire waits for n permits (at least 1) of the earliest member. For errors see [Pool.ReserveWithin].
@@ -122,8 +121,6 @@ func (p *Pool[T]) Acquire(ctx context.Context, n int) (Lease[T], error) {
 // ReserveWithin reserves n permits (at least 1) of the earliest member, if that is within maxWait and the context's
 // deadline. Otherwise it takes nothing and returns a *[reserve.WaitError] with that member's time, or a
 // *[reserve.SizeError] if no member ever grants as many.
-//
-// Until the request is the first, the lease's At is a forecast.
 func (p *Pool[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (Lease[T], error) {
 	place, err := p.enter(ctx, p.key, n, maxWait)
 	if err != nil {
@@ -144,7 +141,6 @@ func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.
 	return place, limit.Named(m.queue.Enter(ctx, place, maxWait), m.name)
 }
 
-// name names the members' limit, where all have the same.
 func (m *members[T]) name() string {
 	name := m.limits[0].Name()
 	for _, l := range m.limits {
@@ -157,8 +153,8 @@ func (m *members[T]) name() string {
 
 // Reserver returns the pool as a Reserver, for package fair.
 //
-// As a limit it is the members together. Its Rate is their sum; 0 if one can't tell. A server's stop that package
-// outbound hears stops all members: give it the members as upstreams to stop one.
+// As a limit it is the members together. Its Rate is their sum; 0 if one can't tell. A server's stop stops all members:
+// give package outbound the members as upstreams to stop one.
 func (p *Pool[T]) Reserver() reserve.Reserver {
 	return limit.OneOf(door[T]{p}, p.limits...)
 }
@@ -182,8 +178,8 @@ func WithKey(ctx context.Context, key string) context.Context {
 	return queue.WithSticky(ctx, key)
 }
 
-// Of returns the member that serves a reservation made through [Pool.Reserver]: its value, and its number in New's
-// list. Ok is false if the reservation is not the pool's, or has no member so far.
+// Of returns the member that serves a reservation made through [Pool.Reserver]: its value and number; ok is false if
+// there is none so far.
 func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 	if place := p.queue.PlaceOf(r); place != nil {
 		if i := place.Option(); i >= 0 {
@@ -194,14 +190,14 @@ func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 }
 
 // PauseUntil stops a member (its number in New's list) until t: its requests go to others. It does not pause the
-// limiter; pause that if members share it.
+// limiter, which members may share.
 func (p *Pool[T]) PauseUntil(member int, t time.Time) {
 	p.pauses[member].PauseUntil(t)
 	p.queue.Look()
 }
 
-// Drop takes a member (its number in New's list) out of use, if its key is no longer valid. Its leases stay. When all
-// members are dropped, requests get a *[reserve.WaitError] with a Wait of [reserve.Forever].
+// Drop takes a member (its number in New's list) out of use; its leases stay. When all members are dropped, requests
+// get a *[reserve.WaitError] with a Wait of [reserve.Forever].
 func (p *Pool[T]) Drop(member int) {
 	p.queue.Close(member, true)
 }
