@@ -161,8 +161,8 @@ type serverClock struct {
 	ahead int64 // what the limiter's is ahead of the server's, at most: the least that an answer has shown
 }
 
-// decided returns when the server decided, on the limiter's clock, by the fastest answer so far. If a clock was set
-// (the time is before the question or after the answer), the mapping begins anew.
+// decided returns when the server decided, on the limiter's clock, by the fastest answer so far; if a clock was set,
+// the mapping begins anew.
 func (s *serverClock) decided(server, sent, back int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

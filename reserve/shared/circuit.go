@@ -31,7 +31,7 @@ const (
 	lastPause  = 8 * firstPause
 )
 
-// enter tells the caller to begin a probe, and to wait for probed, if not nil.
+// enter tells the caller to begin a probe, and to wait for probed if not nil.
 func (c *circuit) enter(now int64) (probe bool, probed <-chan struct{}, err error) {
 	if !c.troubled.Load() {
 		return false, nil, nil
@@ -50,7 +50,6 @@ func (c *circuit) enter(now int64) (probe bool, probed <-chan struct{}, err erro
 	return true, c.probed, nil
 }
 
-// outcome returns the last failure, or nil if the circuit is closed.
 func (c *circuit) outcome() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +61,7 @@ func (c *circuit) outcome() error {
 
 func (c *circuit) isOpen() bool { return c.outcome() != nil }
 
-// report records a call, whose failure counts as so many.
+// report records a call, whose failure counts failures times.
 func (c *circuit) report(now int64, err error, failures int) {
 	if err == nil {
 		c.answered.Store(max(1, now))

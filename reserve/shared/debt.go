@@ -31,7 +31,7 @@ func (o *debtAfterOutage) lose(now int64, n int, c *smooth.Curve) (all bool) {
 	return o.lost >= c.Capacity
 }
 
-// owe counts permits that the store does not know of. A negative n: they were not used.
+// owe counts permits that the store does not know of; a negative n: they were not used.
 func (l *Limiter) owe(n int) {
 	if n > 0 {
 		l.owed.last.Store(l.now())
@@ -48,7 +48,6 @@ func (o *debtAfterOutage) add(n int64) {
 	}
 }
 
-// untold returns the permits of which no answer knows.
 func (o *debtAfterOutage) untold() float64 { return float64(o.permits.Load()) + float64(o.sent.Load()) }
 
 func (l *Limiter) takeOwed(now int64) (due charge, all int64) {

@@ -3,48 +3,48 @@
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 //	limiter, err := shared.New(goredis.Client(client), "api", reserve.Must(pace.Bursty(100)))
 //
-// The policy is that of any limiter. Its promises hold to 3 ns, by the store's clock. In one process,
-// [reserve.Limiter] is a thousand times faster.
+// The policy is that of any limiter. Its promises hold to 3 ns, by the store's clock; in one process, [reserve.Limiter]
+// is a thousand times faster.
 //
 // # Where the state is kept
 //
-// [New] and [NewKeyed] keep it in Redis: one script does the arithmetic of package smooth on one key, "pace:{api}",
-// in one round trip. A [Keyed] has a name, and hashes of its keys. [NewIn] and [NewKeyedIn] keep it in a [Store]:
-// packages file, postgres, natskv, goredis.Store on Redis, or [Memory] for tests. A Store can also keep windows and
-// calendars. Their promised times don't move, and their rate can't be set.
+// [New] and [NewKeyed] keep it in Redis: one script does the arithmetic of package smooth on one key, "pace:{api}", in
+// one round trip. A [Keyed] has a name, and hashes of its keys. [NewIn] and [NewKeyedIn] keep it in a [Store]: packages
+// file, postgres, natskv, goredis.Store on Redis, or [Memory] for tests. A Store can also keep windows and calendars,
+// whose promised times don't move, and whose rate can't be set.
 //
 // # How it asks
 //
-// Requests that arrive during a call share the next call: with 64 goroutines four times as many decisions as with a
-// call each, for a fifth of the server's time. Calls for many keys go as one pipeline. Within a process, callers
-// queue first come, first served. A caller that leaves ends no call, and its permits go back with the next. A request
-// that is decided too late for its caller gets nothing. The first call to a server has twice the timeout, for the
-// connection. Each server of a cluster or ring has its own clock, pipeline and circuit.
+// Requests that arrive during a call share the next: with 64 goroutines four times as many decisions as with a call
+// each, for a fifth of the server's time. Calls for many keys go as one pipeline. Within a process, callers queue first
+// come, first served. The permits of a caller that leaves go back with the next call, and a request that is decided too
+// late gets nothing. The first call to a server has twice the timeout, for the connection. Each server of a cluster or
+// ring has its own clock, pipeline and circuit.
 //
 // Where the store is 100 ms away, a request takes 100 to 300 ms besides its wait for permits, but callers share these
 // trips: of 1,000/s, four processes with 1 caller each get 39/s, with 4 each 121/s, and with 64 each all. [WithAhead]
 // buys ahead: 963/s with 1 caller each, in two fifths of the calls.
 //
 // A limiter has nothing to close. Goroutines make the calls of callers that queue, or have less time than the timeout;
-// and they probe, and give permits back. Each ends with its call. Of calls that don't return, whatever their contexts
-// say, as on a frozen disk, at most 8 are left to themselves, and one more each 10 s.
+// and they probe, and give permits back. At most 8 calls that don't return, whatever their contexts say, as on a frozen
+// disk, are left to themselves, and another each 10 s.
 //
 // # When the store fails
 //
 // [FailClosed] (the default) refuses every request, [FailOpen] grants every request, and [Local] limits each process
 // alone. Grants of the last two are charged when the store is back, as of their time. After an outage all processes
-// together charge two capacities at most, so no caller is refused for longer than these take. While single calls fail,
-// or take longer than their callers have, the last answer counts: [FailOpen] grants what that left.
+// together charge two capacities at most, which bounds how long callers are refused. While single calls fail, or take
+// longer than their callers have, the last answer counts: [FailOpen] grants what that left.
 //
 // A store that refuses every fourth call for hours costs at most one capacity above the limit. So does an outage with
 // [Local], if the shares add up to 1. A proxy that repeats answers, which TCP never does, costs up to four capacities.
 // [FailOpen] has no limit during an outage. While the store is away for some processes only, these get their shares and
 // the others the whole rate: with Local(0.5) in one of two processes 150 % of it, for as long as that lasts.
 //
-// Three failures in a row open a circuit, if no answer has come for 50 ms. So do eight in a row, and lost answers
-// that may have charged a capacity. Then one caller at a time probes the store, at first after 50 ms, at distances
-// that double up to 400 ms, at the same moments in all processes. The others don't wait, unless no probe was made
-// for longer than the distance. Three answers in a row close the circuit.
+// Three failures in a row open a circuit, if no answer has come for 50 ms. So do eight in a row, and lost answers that
+// may have charged a capacity. Then one caller at a time probes the store, at first after 50 ms, at distances that
+// double up to 400 ms, at the same moments in all processes. The others don't wait, unless no probe was made for longer
+// than the distance. Three answers in a row close it.
 //
 // A Redis server that restarts without its data begins with full limiters.
 //
@@ -56,17 +56,17 @@
 //     scale with the capacity. Processes with two policies together get at most the larger capacity and rate.
 //   - Promised times don't move, but that of a request which settles for less. In a Store, permits that are given back go to later requests, at once if that delays
 //     no promise. Requests older than the last 512, or than a setback of the store's clock, give nothing back.
-//   - In Redis, the queue shortens by the newest request if it is given back. Earlier refunds directly before it count
-//     too: after 1,000 callers have queued and given up, in any order, there is no queue. Elsewhere in the queue the
-//     time passes unused, and its permits are deferred, at most a capacity. A request that would wait goes at once if
-//     enough are deferred for it and for the largest promise that is still running. The rest is stored when nothing is
-//     owed. At most 512 such stretches are remembered. No permit is sold twice.
-//   - A Cancel after the time of the permits gives back as many as would still be there: right to within 2 % within
-//     50 requests. If 300 to 900 of 1,000 are cancelled at the end, at most a quarter is lost.
+//   - In Redis, the queue shortens by the newest request if it is given back, and by earlier refunds directly before
+//     it: after 1,000 callers have queued and given up, there is no queue. Elsewhere in the queue the time passes
+//     unused, and its permits are deferred, at most a capacity: a request that would wait goes at once if enough are
+//     deferred for it and for the largest promise that is still running, and the rest is stored when nothing is owed.
+//     At most 512 such stretches are remembered. No permit is sold twice.
+//   - A Cancel after the time of the permits gives back as many as would still be there: right to within 2 % within 50
+//     requests. If 300 to 900 of 1,000 are cancelled at the end, at most a quarter is lost.
 //   - PauseUntil and Resume concern later requests. In Redis, a pause that ends before what is owed is paid changes
 //     nothing. In a Store, what is owed is paid after the pause.
-//   - A store's clock that is set back gives no permits and delays nobody. A clock that is set forward forgives that
-//     much debt.
+//   - A store's clock that is set back gives no permits and delays nobody; if it is set forward, that much debt is
+//     forgiven.
 //
 // # What Redis needs
 //
@@ -74,8 +74,8 @@
 // Redis before 5, where a script that has asked for the time may not write. Not Dragonfly, where the time in a
 // script is 0 (dragonflydb/dragonfly#2555).
 //
-// When a master dies, permits that its replica has not heard of are granted again: at most one capacity. So are times
-// that were promised meanwhile.
+// When a master dies, permits that its replica has not heard of are granted again, at most one capacity, and promised
+// times, too.
 //
 // An ACL user needs ~pace:* +eval +evalsha +get +set +time: the last three are commands in the script. A key takes
 // 152 bytes (MEMORY USAGE) after one request, and 392 when drained. It lives for its debt, the time to fill, and a

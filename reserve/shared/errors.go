@@ -12,7 +12,7 @@ import (
 
 var valueError = invalid.In("shared")
 
-// An UnavailableError says that the store could not be asked, or did not answer in time. The request may have been
+// An UnavailableError says that the store could not be asked, or did not answer in time: the request may have been
 // charged. With [FailOpen] and [Local] only methods that need the store's answer return it.
 type UnavailableError struct {
 	Key     string        // as in the store: "pace:{api}"
@@ -27,7 +27,6 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("shared: no answer for %q: %v", e.Key, e.Err)
 }
 
-// Unwrap returns Err.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // A ConfigError says that the limiter can't work until its configuration is changed: the key holds something else
@@ -47,7 +46,6 @@ func (e *ConfigError) Error() string {
 	return fmt.Sprintf("shared: the key %q is refused: %v%s", e.Key, e.Err, advice)
 }
 
-// Unwrap returns Err.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
 // A CurveError says that the script can't do a policy's arithmetic: a window's, a calendar's, or a curve whose price
@@ -59,7 +57,7 @@ func (e *CurveError) Error() string { return "shared: the policy can't be shared
 // errLate says that the store ran the call after its time, and so decided nothing.
 var errLate = errors.New("after its time")
 
-// errPatience is for a caller that leaves: it needs the rest of its time for the fallback.
+// errPatience is for a caller that leaves in time for the fallback.
 var errPatience = errors.New("shared: no answer in time")
 
 // errAborted is for the other callers of a call when the client panics.

@@ -68,7 +68,6 @@ func (l *Limiter) debt() int64 {
 
 func (l *Limiter) lastLeft() float64 { return math.Float64frombits(l.left.Load()) }
 
-// unknown reports whether no answer has come yet.
 func (l *Limiter) unknown() bool { return math.IsInf(l.lastLeft(), 1) }
 
 func (l *Limiter) newFallback(without bool) (*reserve.Limiter, error) {
@@ -113,7 +112,6 @@ func (l *Limiter) ahead() float64 {
 	return max(0, l.alone.NextFree().Sub(last).Seconds()) * l.alone.Rate()
 }
 
-// A localGrant is a grant of this process alone.
 type localGrant struct {
 	reserve.Reservation
 	limiter *Limiter
@@ -122,7 +120,6 @@ type localGrant struct {
 	over    atomic.Bool
 }
 
-// Wait gives the permits back if it fails.
 func (g *localGrant) Wait(ctx context.Context) error {
 	err := g.Reservation.Wait(ctx)
 	if err != nil {

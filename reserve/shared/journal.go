@@ -11,9 +11,9 @@ import (
 	"github.com/nextfree/pace/internal/smooth"
 )
 
-// A journal is the state of a limiter in a [Store]: a saved ledger and the records since. A new request goes at once
-// if it delays no promise. Otherwise it is decided as of the moment at which the last waiting request is granted.
-// Times are nanoseconds on the store's clock. If that was set back, all of them are moved with it.
+// A journal is the state of a limiter in a [Store]: a saved ledger and the records since. A new request goes at once if
+// it delays no promise, otherwise after the last waiting request. Times are nanoseconds on the store's clock; if that
+// was set back, all are moved with it.
 type journal struct {
 	terms   *terms
 	saved   []byte // AppendState's, at then; nil: a new ledger's
@@ -121,7 +121,6 @@ func (j *journal) change(o *order) (changed bool, err error) {
 	return changed, nil
 }
 
-// setClock reports whether the store's clock was set back: then no time has passed.
 func (j *journal) setClock(now int64) (back bool, err error) {
 	by := j.last - now
 	if j.now = max(now, j.last); by <= slack {
@@ -164,7 +163,6 @@ func (j *journal) giveBack(r *refund) (written bool, err error) {
 	return true, err
 }
 
-// has reports whether the record has a request's permits.
 func (r *record) has() bool { return r.kind == granted || r.kind == begun || r.kind == ended }
 
 func (j *journal) add(r record) uint64 {
@@ -174,7 +172,6 @@ func (j *journal) add(r record) uint64 {
 	return r.number
 }
 
-// newestGrant is the last request's record, or the zero record.
 func (j *journal) newestGrant() record {
 	for _, r := range slices.Backward(j.records) {
 		if r.kind == granted {

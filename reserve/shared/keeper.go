@@ -35,7 +35,7 @@ type order struct {
 	buffer  []byte   // the keeper's
 }
 
-// A wanted is a request for permits within limit, decided by then. If look is set, the answer says how long as many
+// A wanted is a request for permits within limit, decided by then. If look is set, the answer says how long that many
 // would wait after the order.
 type wanted struct {
 	permits int
@@ -53,8 +53,7 @@ type answer struct {
 	again   int64 // how long as many would wait now
 }
 
-// A charge is permits used age nanoseconds ago. With bounded ones at most
-// mostOwed capacities are owed: so after an outage nobody is refused for longer than these take.
+// A charge is permits used age nanoseconds ago. With bounded charges at most mostOwed capacities are owed.
 type charge struct {
 	permits int
 	age     int64

@@ -13,16 +13,15 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Keyed is a limiter for each key: tenants, users, addresses. In the store each key is a limiter of its own, apart from
-// limiters of one key and from other Keyeds' keys: "pace:users:{...}" for a policy that [reserve.WithName] has named
-// "users", with a hash of the key. So a key may be a secret, or long, and errors don't show it.
+// Keyed is a limiter for each key: tenants, users, addresses. In the store each key is a limiter of its own:
+// "pace:users:{...}" for a policy that [reserve.WithName] has named "users", with a hash of the key, which may be a
+// secret, or long.
 //
 // Processes whose policies have one name share the limits, also while a deploy changes the policy. A policy without a
-// name has one made of its numbers: two Keyeds with different policies are apart, those with the same policy are not,
-// and with a changed policy each key begins anew.
+// name has one made of its numbers: with a changed policy each key begins anew.
 //
-// Its methods mean what those of [Limiter] do, and may be called concurrently. A process remembers only keys that
-// are in use, in debt, or owe the store permits: see [WithMaxKeys].
+// Its methods mean what [Limiter]'s do, and may be called concurrently. A process remembers only keys that are in use,
+// in debt, or owe the store permits: see [WithMaxKeys].
 type Keyed struct {
 	*family
 	terms *terms
@@ -58,10 +57,8 @@ func newMany(of opener, policy *reserve.Policy, opts []Option) (*Keyed, error) {
 	return &Keyed{family: f, terms: t, under: f.prefix + ":" + name + ":{", keys: map[known]*entry{}}, nil
 }
 
-// For returns the Reserver of one key.
 func (k *Keyed) For(key string) reserve.Reserver { return forKey{limiters: k, key: key} }
 
-// use calls do with the limiter of a key.
 func use[T any](k *Keyed, key string, do func(*Limiter) (T, error)) (result T, err error) {
 	e, err := k.enter(key)
 	if err != nil {
@@ -104,14 +101,14 @@ func (k *Keyed) Reset(ctx context.Context, key string) error {
 	return err
 }
 
-// Len returns the number of keys that this process remembers.
+// Len returns how many keys this process remembers.
 func (k *Keyed) Len() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.keys)
 }
 
-// swept keys are looked at for each new key: more than one, so the useless keys can't outgrow the rest.
+// swept keys are looked at for each new key: more than one, so that useless keys can't outgrow the rest.
 const swept = 4
 
 // stored returns the key's name in the store. What a client chose can't be another limiter's name.
@@ -120,7 +117,6 @@ func (k *Keyed) stored(key string) string {
 	return k.under + base64.RawURLEncoding.EncodeToString(sum[:16]) + "}"
 }
 
-// known is a key as a process remembers it.
 type known struct {
 	text   string
 	hashed bool // it is a long key's name in the store

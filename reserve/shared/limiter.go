@@ -17,16 +17,14 @@ import (
 )
 
 // A Limiter is shared by all processes that use its name and store. It is a [reserve.Reserver]; its methods are
-// those of [reserve.Limiter], with a context and an error where they ask the store. Most callers need only
-// [Limiter.Acquire].
+// [reserve.Limiter]'s, with a context and an error where they ask the store. Most callers need only [Limiter.Acquire].
 //
-// It must not be copied. All methods may be called concurrently. Two Limiters of one name in one process work, but
-// make separate calls: share one.
+// It must not be copied. All methods may be called concurrently. Share one Limiter of a name in a process: two make
+// separate calls.
 //
 // Methods that ask the store return an *[UnavailableError] if that fails, a *[ConfigError] if the store refuses the
 // key, and the cause of a context that is done. A request waits for its own call and for the one or two before it (more
-// where over 256 requests wait), and fails with the call that it waits for. A caller leaves when its context ends; what
-// a call gets for it afterwards goes back.
+// where over 256 requests wait). What a call gets for a caller whose context has ended goes back.
 type Limiter struct {
 	*family
 	key   string // in the store
@@ -48,7 +46,7 @@ type Limiter struct {
 	without bool             // it has no limit
 }
 
-// A family is what the limiters of a [Keyed] have in common. A [Limiter] of its own has one to itself.
+// A family is what the limiters of a [Keyed] have in common; a [Limiter] has its own.
 type family struct {
 	settings
 	nodes     *nodes
@@ -57,8 +55,8 @@ type family struct {
 	limitName string // reserve.WithName's
 }
 
-// New returns the limiter of a name, kept in Redis by Redis's clock. The policy gives its curve, rate, longest wait
-// and way of paying. A new name is a full limiter. Redis forgets a limiter that was idle for long enough to fill.
+// New returns the limiter of a name, kept in Redis by Redis's clock; a new name is a full limiter. Of the policy it
+// takes the curve, rate, longest wait and way of paying. Redis forgets a limiter that was idle for long enough to fill.
 //
 // It returns a *[CurveError] for a policy that the script can't do (see [NewIn]), a *[reserve.OptionError] for a
 // part of a store to start with (reserve.WithStored), and a *[reserve.ValueError] for a bad value of an option, for
@@ -103,14 +101,14 @@ func newLimiter(f *family, key string, t *terms) *Limiter {
 
 func (l *Limiter) node() *node { return l.nodes.of(l.key) }
 
-// Reserve reserves n permits (at least 1), whenever they are. It is ReserveWithin(ctx, n, reserve.Forever).
+// Reserve is ReserveWithin(ctx, n, reserve.Forever).
 func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, error) {
 	return l.ReserveWithin(ctx, n, reserve.Forever)
 }
 
-// ReserveWithin reserves n permits (at least 1) if they may be used within maxWait, the policy's longest wait and
-// the context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError]. A negative maxWait counts
-// as 0. If the context ends during the call, its permits are given back.
+// ReserveWithin reserves n permits (at least 1) if they may be used within maxWait, the policy's longest wait and the
+// context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError]. Negative counts as 0. If the
+// context ends during the call, its permits are given back.
 //
 // Cancel and Settle of the reservation ask the store, and report no error: if that fails, the permits are lost. A
 // request that settles for less while it waits for its own permits may go earlier; those behind it keep their times.
@@ -122,9 +120,7 @@ func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duratio
 	return reserve.NewReservation(p), nil
 }
 
-// Acquire waits for n permits (at least 1), and returns how long it waited, without the time of the call. If they
-// would come after the context's deadline or the policy's longest wait, it takes nothing and returns a
-// *[reserve.WaitError] at once. A context that ends during the wait gives the permits back.
+// Acquire is [reserve.Limiter.Acquire]; the time of the call does not count as waited.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	r, err := l.ReserveWithin(ctx, n, reserve.Forever)
 	if err != nil {
@@ -133,7 +129,7 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 	return (*engine.Reservation)(&r).Await(ctx)
 }
 
-// Wait waits for one permit. It is Acquire(ctx, 1).
+// Wait is Acquire(ctx, 1).
 func (l *Limiter) Wait(ctx context.Context) error {
 	_, err := l.Acquire(ctx, 1)
 	return err
@@ -158,7 +154,7 @@ func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 	return err == nil, err
 }
 
-// Allow reports whether a permit may be used now, and takes it. It is TryAcquire(ctx, 1).
+// Allow is TryAcquire(ctx, 1).
 func (l *Limiter) Allow(ctx context.Context) (bool, error) { return l.TryAcquire(ctx, 1) }
 
 func (l *Limiter) reserve(ctx context.Context, r *request) (reserve.Promise, error) {

@@ -23,8 +23,7 @@ type node struct {
 }
 
 // decide ends with the context, in which the keeper's call may go on: then over is false, and the order is the call's.
-// While the server does not answer, the call has three times longer: so a connection to a server that is far away can
-// be made, and is there for the next call.
+// While the server does not answer, the call has three times longer: so a connection to a server far away can be made.
 func (n *node) decide(ctx context.Context, key string, o *order, timeout time.Duration) (over bool, err error) {
 	longer, cancel := ctx, func() {}
 	if n.dials && (n.circuit.answered.Load() == 0 || n.circuit.troubled.Load()) {
@@ -46,7 +45,6 @@ func (n *node) decide(ctx context.Context, key string, o *order, timeout time.Du
 	return over, err
 }
 
-// nodes are one server, or those of a cluster or a ring.
 type nodes struct {
 	open   func() *node
 	reload func(context.Context)   // looks where servers are now; nil: they don't move
@@ -104,7 +102,6 @@ func (n *nodes) of(key string) *node {
 	return found.(*node)
 }
 
-// anyOpen reports whether any server's circuit is open.
 func (n *nodes) anyOpen() bool {
 	open := n.single.circuit.isOpen()
 	n.byName.Range(func(_, other any) bool {

@@ -45,8 +45,8 @@ func newSettings(opts []Option) (settings, error) {
 	return s, err
 }
 
-// WithPrefix sets what a limiter's key begins with: with WithPrefix("billing") the key of "api" is "billing:{api}",
-// for an ACL of ~billing:*. Default: "pace".
+// WithPrefix sets what keys begin with: with "billing" the key of "api" is "billing:{api}", for an ACL of ~billing:*.
+// Default: "pace".
 func WithPrefix(prefix string) Option {
 	return func(s *settings) error {
 		if strings.ContainsAny(prefix, "{}") {
@@ -71,7 +71,7 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithMaxKeys sets how many keys a process of [NewKeyed] remembers at most. A new key beyond that is refused with
+// WithMaxKeys sets how many keys a process of [NewKeyed] remembers; a new key beyond that is refused with
 // [ErrTooManyKeys]. A key takes about 600 bytes; about 1,200 with a fallback while the store fails. Default: 1<<20.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
@@ -83,15 +83,14 @@ func WithMaxKeys(n int) Option {
 	}
 }
 
-// WithAhead lets a call buy up to n more requests, which later callers take without a call: for a store that is far
-// away, or a hot key. It buys what callers got in the time of eight calls, as far as the limit has room within two.
-// With 100 ms to the store, one caller in each of four processes gets 960 of 1,000/s, and 39/s without.
+// WithAhead lets a call buy up to n more requests (at most 256), which later callers take without a call: for a store
+// that is far away, or a hot key. It buys what callers got in the time of eight calls, as far as the limit has room
+// within two. With 100 ms to the store, one caller in each of four processes gets 960 of 1,000/s, and 39/s without.
 //
-// Such permits may be used two calls' time after their time, and no later; also after another process's PauseUntil,
-// SetRate or Reset. Snapshot, Stored and Decide count them as taken. What nobody has wanted goes back with a later
-// call, or within six calls' time by a goroutine; it is lost if that fails. A request that finds permits here may go
-// before an earlier one that needs more. At a window or a calendar a stretch may have the permits of two calls' time
-// too many. Rare bursts make more calls than without, since what is left of each goes back. At most 256. Default: 0.
+// Such permits may be used two calls' time after their time; also after another process's PauseUntil, SetRate or Reset.
+// Snapshot, Stored and Decide count them as taken. What nobody has wanted goes back with a later call, or within six
+// calls' time; it is lost if that fails. A request that finds permits here may go before an earlier one that needs
+// more. At a window or a calendar a stretch may have the permits of two calls' time too many. Default: 0.
 func WithAhead(n int) Option {
 	return func(s *settings) error {
 		if n < 0 || n > maxList {
@@ -115,15 +114,15 @@ func failing(as mode) Option {
 // FailOpen grants every request at once while the store fails, for limits that matter less than the calls.
 //
 // That is while the circuit is open, or if this process knows no answer. If single calls fail or take longer, requests
-// are granted as the last answer allows: they may wait, or be refused. The permits are charged when the store is back, up
-// to a capacity, less what calls without an answer may have charged. The store gets at most three quarters of a caller's
-// time until its deadline.
+// are granted as the last answer allows. The permits are charged when the store is back, up to a capacity, less what
+// calls without an answer may have charged. The store gets at most three quarters of a caller's time until its
+// deadline.
 func FailOpen() Option { return failing(open) }
 
 // Local limits each process alone while the store fails, at a share of the rate in (0, 1]. It begins with nothing
-// stored, and first waits until the debt that the store's last answer showed has been paid. With 4 processes at
-// 100/s, Local(0.25) allows 25/s in each. A capacity that follows the rate (pace.WithBurst, warm-up) shrinks by the
-// same share. Charges and deadlines are as with [FailOpen].
+// stored, and first waits until the debt that the store's last answer showed has been paid. With 4 processes at 100/s,
+// Local(0.25) allows 25/s in each. A capacity that follows the rate (pace.WithBurst, warm-up) shrinks by the same
+// share. Charges and deadlines are [FailOpen]'s.
 func Local(share float64) Option {
 	return func(s *settings) error {
 		if !(share > 0 && share <= 1) {

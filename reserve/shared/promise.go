@@ -129,7 +129,6 @@ func (p *promise) Settle(actual int) {
 	})
 }
 
-// settle settles once. Tell tells the store.
 func (p *promise) settle(actual int, tell func(*request)) {
 	p.mu.Lock()
 	if p.settled {
@@ -148,7 +147,6 @@ func (p *promise) settle(actual int, tell func(*request)) {
 	}
 }
 
-// giveBack gives back what was not used, or charges what was used beyond.
 func (p *promise) giveBack(tell func(*request)) {
 	switch l, n := p.limiter, p.permits; {
 	case p.used > n:
@@ -158,7 +156,6 @@ func (p *promise) giveBack(tell func(*request)) {
 	}
 }
 
-// Begin says that the use begins: see limit.Begin.
 func (p *promise) Begin() {
 	l := p.limiter
 	p.mu.Lock()
@@ -181,7 +178,6 @@ func (p *promise) goesOn() {
 	}
 }
 
-// End says that the use is over.
 func (p *promise) End() {
 	p.Begin()
 	p.mu.Lock()

@@ -11,9 +11,9 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A queue sends entries in lists. Entries that arrive during calls share the next. A caller that need not queue, and
-// does not leave before the answer, makes the call. Otherwise a goroutine does: a caller that leaves ends no call,
-// which would cost the client a connection. A limiter's entries are requests; a server's are the calls for many keys.
+// A queue sends entries in lists: those that arrive during calls share the next. A caller that need not queue, and does
+// not leave before the answer, makes the call; otherwise a goroutine does, since a caller that leaves would cost the
+// client a connection. A limiter's entries are requests; a server's are the calls for many keys.
 type queue[T queued[T]] struct {
 	send func(context.Context, []T) error // a returned error is for the waiting entries too
 	fill func(T) bool                     // answers an entry that has waited without a call, if it can; or nil
@@ -32,7 +32,6 @@ type queued[T any] interface {
 	undo() (T, bool) // what takes back an entry whose caller has left, if anything
 }
 
-// A place is an entry's in its queue.
 type place struct {
 	by    int64 // on the limiter's clock: its caller leaves then; never, or 0: it does not
 	err   error // there was no answer
@@ -110,7 +109,6 @@ func (p *place) await(patience time.Duration) error {
 	}
 }
 
-// leave reports whether the caller leaves before the answer.
 func (q *queue[T]) leave(r T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,14 +137,12 @@ func (q *queue[T]) idle() bool {
 	return q.calls == 0
 }
 
-// begin begins calls while there is anything to ask, and room.
 func (q *queue[T]) begin() {
 	for len(q.waiting) > 0 && q.calls < q.allowed() {
 		go q.call(q.take())
 	}
 }
 
-// take returns the list of the next call.
 func (q *queue[T]) take() []T {
 	q.calls++
 	list := slices.Clone(q.waiting[:min(len(q.waiting), maxList)])
@@ -174,7 +170,7 @@ func (q *queue[T]) call(list []T) {
 	failed = q.send(ctx, list) != nil
 }
 
-// finish answers entries. If the call failed, the waiting entries fail too.
+// finish answers a list; if the call failed, the waiting entries fail too.
 func (q *queue[T]) finish(list []T, failed bool, panicked any) {
 	err := errAborted
 	for _, r := range list {
@@ -200,7 +196,6 @@ func (q *queue[T]) finish(list []T, failed bool, panicked any) {
 	q.waiting = nil
 }
 
-// post sends an entry, without waiting for the answer.
 func (q *queue[T]) post(r T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

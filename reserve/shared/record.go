@@ -28,7 +28,6 @@ const (
 	hasSlowest
 )
 
-// encode writes the form that FORMATS.md has.
 func (j *journal) encode() []byte {
 	first := j.newest
 	if len(j.records) > 0 {

@@ -76,7 +76,6 @@ func (l *Limiter) stop(t time.Time) {
 	}
 }
 
-// A forKey is a key's limiter as a limit.
 type forKey struct {
 	limit.Mute
 	limiters *Keyed
@@ -97,7 +96,6 @@ func (f forKey) Outlook() (engine.Outlook, bool) {
 	return f.limiters.terms.outlook(f.limiters.maxWait), true
 }
 
-// Rate returns this process's fresh permits per second.
 func (f forKey) Rate() float64 { return f.limiters.terms.curve.Rate }
 
 func (f forKey) Name() string { return f.limiters.limitName }

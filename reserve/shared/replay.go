@@ -49,7 +49,6 @@ func (j *journal) replay(n int) (engine.Ledger, error) {
 	return l, nil
 }
 
-// apply applies records, except records of permits in use.
 func (j *journal) apply(l engine.Ledger, at int64, of *rules, records []record) {
 	for _, r := range records {
 		switch r.kind {
@@ -149,7 +148,6 @@ func (j *journal) begun() int {
 
 func (j *journal) present() *rules { return j.rulesAfter(j.granted()) }
 
-// rulesAfter returns the rules after the first n records.
 func (j *journal) rulesAfter(n int) *rules {
 	for _, r := range slices.Backward(j.records[:n]) {
 		if r.kind == changed {

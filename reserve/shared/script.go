@@ -16,11 +16,10 @@ import (
 
 // A Scripter runs scripts on Redis or Valkey. Package goredis has one for go-redis.
 //
-// Eval runs the script on one key with one argument and returns its answer, a string of bytes. It must run it at
-// most once (a repeated charge counts twice), return when the context ends, and not keep arg. It should send the
-// script's hash (EVALSHA), and the source (EVAL) if the server answers NOSCRIPT. The text of a server's error begins
-// with Redis's own: "WRONGTYPE", "OOM". A panic reaches one of the call's callers; the others get an
-// *[UnavailableError]. A probe's counts as a failure.
+// Eval runs the script on one key with one argument and returns its answer, a string of bytes. It must run it at most
+// once (a repeated charge counts twice), return when the context ends, and not keep arg. It should send the script's
+// hash (EVALSHA), and the source (EVAL) if the server answers NOSCRIPT. The text of a server's error begins with
+// Redis's own: "WRONGTYPE", "OOM". A panic reaches a caller; the others get an *[UnavailableError].
 //
 // A Scripter may also have these methods:
 //
@@ -32,7 +31,6 @@ type Scripter interface {
 	Eval(ctx context.Context, script *Script, key string, arg []byte) (answer []byte, err error)
 }
 
-// A Script is the script of [New].
 type Script struct {
 	Source string
 	Hash   string // SHA-1, in hexadecimal, which is what EVALSHA wants

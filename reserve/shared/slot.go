@@ -2,7 +2,6 @@ package shared
 
 import "math"
 
-// A state is what an answer tells of a limiter's in Redis.
 type state struct {
 	time         float64 // the limiter's own, in microseconds
 	slot         float64 // the number at the end of the queue
@@ -55,10 +54,8 @@ func (s *state) outlook(t *terms) outlook {
 	return o
 }
 
-// longest is 291 years in nanoseconds.
 const longest = 9.2e18
 
-// roundUp rounds up as package smooth does.
 func roundUp(nanoseconds float64) float64 { return math.Ceil(nanoseconds - 1e-3) }
 
 func toWait(wait float64) int64 {
@@ -88,7 +85,6 @@ type refund struct {
 	wait    int64 // the answer: the other permits may be used then; never: no sooner than they were promised
 }
 
-// rest is the slot without the permits of the refund, for another refund of it.
 func (r refund) rest() slot {
 	s := r.slot
 	s.permits -= r.permits
@@ -107,7 +103,6 @@ func (r refund) moves() bool {
 	return s.terms.upfront && !s.deferred && s.others == 0 && s.permits > r.permits
 }
 
-// waits returns how long what is left waits.
 func (r refund) waits(now float64) int64 {
 	if !r.moves() {
 		return never

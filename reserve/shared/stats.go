@@ -14,7 +14,7 @@ type counters struct {
 	trips                              atomic.Int64 // nanoseconds
 }
 
-// Stats are counts of this process's requests and calls since a limiter was made, and its circuit now.
+// Stats are this process's counts since a limiter was made, and its circuit now.
 type Stats struct {
 	Requests uint64        // requests that the store has answered: TryAcquire, Reserve, refunds, Snapshot
 	Calls    uint64        // calls to the store. Requests / Calls is how many went together on average
@@ -22,7 +22,7 @@ type Stats struct {
 	Trips    time.Duration // that all calls took together. Trips / Calls is a round trip
 	// Fallbacks counts requests that were decided without the store.
 	Fallbacks uint64
-	// Open reports whether the circuit is open; of Keyed, any server's.
+	// Open reports whether the circuit (of Keyed: any) is open.
 	Open bool
 }
 
@@ -41,35 +41,32 @@ func (c *counters) called(took int64, err error) {
 	}
 }
 
-// Stats returns the counts, without asking a server.
 func (l *Limiter) Stats() Stats {
 	s := l.counters.stats()
 	s.Open = l.node().circuit.isOpen()
 	return s
 }
 
-// Stats returns the counts of all keys together, without asking a server.
 func (k *Keyed) Stats() Stats {
 	s := k.counters.stats()
 	s.Open = k.nodes.anyOpen()
 	return s
 }
 
-// Fallbacks returns Stats().Fallbacks.
 func (l *Limiter) Fallbacks() uint64 { return l.counters.fallbacks.Load() }
 
 // A Snapshot is the state of a limiter at one moment, for all processes.
 type Snapshot struct {
 	Rate     float64 // fresh permits per second, as this process has it; +Inf: no limit
 	Capacity float64 // the largest number of permits that can be stored, at that rate
-	// Level is the number of stored permits. While any are owed it is negative: minus the fresh permits that must
-	// come first, for granted and for waiting requests.
+	// Level is the number of stored permits; negative while permits are owed: minus the fresh permits that must come
+	// first.
 	Level float64
 	Wait  time.Duration // until a request for one permit, made now, would be granted
 }
 
-// Snapshot returns the state of the limiter. It takes nothing, and makes one call. At 10/s, with 10 stored, after a
-// TryAcquire(6) Level is 4 and Wait 0; after another TryAcquire(9) Level is -5 and Wait 500 ms.
+// Snapshot returns the state of the limiter, by a call, and takes nothing. At 10/s, with 10 stored, after TryAcquire(6)
+// and TryAcquire(9) Level is -5 and Wait 500 ms.
 func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
 	o, err := l.look(ctx)
 	if err != nil {
@@ -89,7 +86,6 @@ func (l *Limiter) Reset(ctx context.Context) error {
 	return err
 }
 
-// A Decision is the answer to [Limiter.Decide].
 type Decision struct {
 	Granted bool
 	Left    float64       // permits that may be used at once after this: what X-RateLimit-Remaining says, rounded down

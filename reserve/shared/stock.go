@@ -11,7 +11,6 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A stock holds permits that were bought before a caller asked for them: see [WithAhead].
 type stock struct {
 	most  int // lots
 	flush func()
@@ -65,13 +64,11 @@ func (s *stock) count(permits int) {
 	s.granted, s.permits, s.largest = s.granted+1, s.permits+permits, max(s.largest, float64(permits))
 }
 
-// An errand is what a call does beside its callers' requests.
 type errand struct {
 	refunds, buys []*request
 	changes       int // of the limiter, when it began
 }
 
-// errand returns what goes with a list.
 func (l *Limiter) errand(list []*request, begin int64) (e errand) {
 	s, c := &l.stock, l.terms.Load().curve
 	if s.most == 0 {
@@ -134,7 +131,7 @@ func (s *stock) took(trip int64) {
 	s.trip += (trip - s.trip) / 8
 }
 
-// stale reports whether nobody may use a lot any more. It goes back with the next call.
+// stale reports whether nobody may use a lot any more, which then goes back with the next call.
 func (s *stock) stale(of *request, now int64) bool {
 	return saturate.Add(of.ready, keptCalls*s.trip) < now
 }
@@ -169,7 +166,7 @@ func (s *stock) renew() {
 	}
 }
 
-// change changes the limiter. What was bought before goes back.
+// change changes the limiter, and gives back what was bought before.
 func (l *Limiter) change(ctx context.Context, c change) error {
 	err := l.do(ctx, changes(c))
 	if err == nil && c.terms != nil {
@@ -181,7 +178,7 @@ func (l *Limiter) change(ctx context.Context, c change) error {
 	return err
 }
 
-// flush gives back what nobody has wanted, if no call has come that takes it along. If that fails, it is lost.
+// flush gives back what nobody has wanted, if no call takes it along; if that fails, it is lost.
 func (l *Limiter) flush() {
 	s := &l.stock
 	s.mu.Lock()

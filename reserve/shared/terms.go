@@ -11,7 +11,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// terms are a policy in numbers, at one rate.
 type terms struct {
 	curve    *smooth.Curve // of a policy that is not smooth's: only its rate and capacity
 	upfront  bool
@@ -36,7 +35,6 @@ type rules struct {
 
 func (r *rules) same(of *rules) bool { return r == of || bytes.Equal(r.saved, of.saved) }
 
-// fill is how long these rules need to fill a store, in nanoseconds.
 func (r *rules) fill() int64 {
 	c := r.curve
 	switch {
@@ -49,7 +47,6 @@ func (r *rules) fill() int64 {
 	return int64(min(c.Capacity/c.Refill, longest))
 }
 
-// rulesOf reads rules of any process for a limiter of this kind.
 func (t *terms) rulesOf(saved []byte) (r *rules, err error) {
 	if bytes.Equal(saved, t.rules.saved) {
 		return t.rules, nil
@@ -85,7 +82,6 @@ func (f *family) adopt(p *reserve.Policy) (*terms, error) {
 	return newTerms(t.Curve, t.Upfront)
 }
 
-// newVariant returns terms whose curve has only a rate and a capacity.
 func newVariant(p *engine.Policy) (*terms, error) {
 	if !p.Saves() {
 		return nil, &CurveError{Why: "its ledger can't be saved"}

@@ -7,7 +7,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Rate returns this process's fresh permits per second.
 func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
 
 // SetRate changes the rate of this process's requests, from now on. Other processes keep theirs. Promised times stay.
@@ -39,13 +38,13 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	return nil
 }
 
-// Stored returns the number of permits that are stored now. It takes nothing.
+// Stored returns how many permits are stored now.
 func (l *Limiter) Stored(ctx context.Context) (float64, error) {
 	o, err := l.look(ctx)
 	return o.stored, err
 }
 
-// NextFree returns when a request for one permit, made now, would be granted. It takes nothing.
+// NextFree returns when a request for one permit, made now, would be granted.
 func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 	o, err := l.look(ctx)
 	if err != nil {
@@ -63,7 +62,7 @@ func (l *Limiter) look(ctx context.Context) (outlook, error) {
 }
 
 // PauseUntil keeps every process from getting or storing permits before t, by this process's clock. Earlier promises
-// stay. A later PauseUntil extends the pause. An earlier one changes nothing. In a [Store] a pause is at most 36 years.
+// stay. A later PauseUntil extends the pause; an earlier t changes nothing. In a [Store] a pause is at most 36 years.
 func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	return l.pauseUntil(ctx, t, false)
 }

@@ -7,12 +7,11 @@ import (
 	"github.com/nextfree/pace/internal/engine"
 )
 
-// A server counts a call between its sending and its answer. So a window and a quota by the calendar count permits
-// until their use ends: the record of its request moves to that time (ended). While a use goes on (begun) its permits
+// A server counts a call between its sending and its answer, so a window and a quota by the calendar count permits
+// until their use ends: the record of its request moves to that time (ended). While a use goes on (begun), its permits
 // count as of now, and its record has the time of the latest word of it. The end is told by a call of its own, which no
-// caller waits for, and the beginning only if a use lasts: until then the permits count by their grant. What is
-// promised while permits are in use is what is known then: it comes true if they come back at once. So a request asks
-// again when its time has come.
+// caller waits for, and the beginning only if a use lasts: until then the permits count by their grant. A promise made
+// while permits are in use comes true if they come back at once, so a request asks again when its time has come.
 
 const (
 	tellUse   = 250 * time.Millisecond // a use that lasts for so long is told, and again each renewUse
@@ -59,7 +58,6 @@ func (j *journal) move(i int, r record) {
 	j.records = slices.Insert(j.records, j.upTo(r.at), r)
 }
 
-// forget ends uses of which nothing was heard for long.
 func (j *journal) forget() {
 	for i, r := range j.records {
 		if r.kind == begun && j.now-r.at > int64(forgetUse) {
@@ -102,7 +100,6 @@ func (j *journal) using(n int) (going []record) {
 	return going
 }
 
-// tracks reports whether a ledger counts permits by their use.
 func tracks(l engine.Ledger) bool {
 	_, yes := l.(engine.UseTracker)
 	return yes

@@ -25,8 +25,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, shared.ErrNotWritten}
 }
 
-// A CorruptError says that a file was cut off, overwritten, or is not of this package. Removing the file makes a new
-// limiter.
+// A CorruptError says that a file was cut off, overwritten, or is not of this package; removing it makes a new limiter.
 type CorruptError struct {
 	Path string
 	Why  string // "it is cut off"
@@ -36,7 +35,6 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("file: %s can't be believed: %s; remove it to start its limiter anew", e.Path, e.Why)
 }
 
-// Unwrap returns [shared.ErrNotWritten].
 func (e *CorruptError) Unwrap() error { return shared.ErrNotWritten }
 
 // A NetworkError says that a folder is on a network file system.

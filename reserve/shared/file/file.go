@@ -19,8 +19,8 @@ import (
 	"github.com/nextfree/pace/reserve/shared/internal/turns"
 )
 
-// Open returns a store in a folder, which it makes with mode 0700 if there is none (its parent must exist). Several
-// stores may share a folder. There is nothing to close.
+// Open returns a store in a folder, which it makes with mode 0700 if there is none (its parent must exist). Nothing has
+// to be closed.
 //
 // It returns an *[Error] if the folder can't be made, read or written, a *[NetworkError] if it is on a network file
 // system, and a *[reserve.ValueError] for the name "" or a nil option.
@@ -85,7 +85,6 @@ const (
 	rounds    = 8             // how often a file is opened and made in turns
 )
 
-// Update implements [shared.Store].
 func (s *store) Update(
 	ctx context.Context, key string, f func(now time.Time, old []byte) (value []byte, keep time.Duration, err error),
 ) error {
@@ -139,14 +138,13 @@ func (s *store) put(path string, f *file) {
 	}
 }
 
-// A file is open, and in use by at most one caller of this process.
 type file struct {
 	*os.File
 	seen time.Time // when it was last known to be the file of its name
 	buf  []byte
 }
 
-// open opens a file, or makes one with no state. Others may remove it meanwhile.
+// open opens a file, or makes a file with no state, which others may remove meanwhile.
 func open(path string, durable bool) (*file, error) {
 	for range rounds {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -192,7 +190,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// update works under the file's lock. again says that the file was replaced, and nothing was done.
+// update works under the file's lock; again: the file was replaced, and nothing was done.
 func (f *file) update(
 	ctx context.Context, durable bool, change func(now time.Time, old []byte) ([]byte, time.Duration, error),
 ) (again bool, err error) {
@@ -239,7 +237,6 @@ func (f *file) lock(ctx context.Context) error {
 	}
 }
 
-// named reports whether the file still has its name.
 func (f *file) named() bool {
 	a, err := f.Stat()
 	if err != nil {

@@ -39,7 +39,7 @@ func (e entry) bytes() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, table))
 }
 
-// parse returns the entry in a sector, or the zero entry, if none is whole.
+// parse returns the entry in a sector, if it is whole.
 func parse(b []byte) (e entry, ok bool) {
 	end := entrySize - 4
 	if string(b[:len(magic)]) != magic || binary.LittleEndian.Uint32(b[end:]) != crc32.Checksum(b[:end], table) {
@@ -111,7 +111,6 @@ func (f *file) state(e entry, begin []byte) (state []byte, whole bool, err error
 	return state, crc32.Checksum(state, table) == e.Check, nil
 }
 
-// write writes a state, and then the entry that shows it.
 func (f *file) write(number uint64, state []byte, until int64, durable bool) error {
 	e := entry{Number: number, Until: until, Length: uint32(len(state)), Check: crc32.Checksum(state, table)}
 	err := errors.New("the state is larger than 16 MiB")
@@ -127,7 +126,6 @@ func (f *file) write(number uint64, state []byte, until int64, durable bool) err
 	return f.point(e, durable)
 }
 
-// point replaces the older entry.
 func (f *file) point(e entry, durable bool) error {
 	_, err := f.WriteAt(e.bytes(), sector*int64(1-e.Number%2))
 	if err == nil && durable {

@@ -2,7 +2,6 @@ package file
 
 import "syscall"
 
-// network returns the name of the network file system that a folder is on, or "".
 func network(dir string) string {
 	var s syscall.Statfs_t
 	if syscall.Statfs(dir, &s) != nil {

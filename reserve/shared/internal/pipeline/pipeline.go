@@ -10,7 +10,6 @@ type Client interface {
 	EvalEach(ctx context.Context, hash, source string, calls []*Call)
 }
 
-// A Call is one call of many.
 type Call struct {
 	Key    string
 	Arg    []byte

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Turns are the turns of all keys. The zero Turns is ready to use. Its methods may be called concurrently.
+// Turns are the turns of all keys. The zero Turns is ready to use, concurrently.
 type Turns struct {
 	mu   sync.Mutex
 	keys map[string]*turn

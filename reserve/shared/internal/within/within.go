@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Calls counts the calls to one server that their callers have left. The zero value is ready to use.
+// Calls counts the calls to one server that their callers have left; the zero value is ready to use.
 type Calls struct {
 	mu   sync.Mutex
 	left int
@@ -17,8 +17,9 @@ type Calls struct {
 }
 
 const (
-	// mostLeft calls hang at most, each in a goroutine, and often on a connection or in a thread. Then one more each
-	// pause finds out whether new calls hang, too: a connection to a machine that is gone hangs for a quarter of an hour.
+	// mostLeft calls hang at most, each in a goroutine, and often on a connection or in a thread; one more each pause
+	// finds out whether new calls hang, too, since a connection to a machine that is gone hangs for a quarter of an
+	// hour.
 	mostLeft = 8
 	pause    = 10 * time.Second
 )
