@@ -115,11 +115,11 @@ func (c *class[T]) first() (t turn[T]) {
 	return t
 }
 
-func (c *class[T]) push(e *Entry[T]) {
+func (c *class[T]) push(e *Entry[T], tenant string) {
 	if e.Weight == 0 {
 		e.Weight = 1
 	}
-	t := c.tenantOf(e.Tenant)
+	t := c.tenantOf(tenant)
 	e.tenant, t.weight = t, e.Weight
 	c.waiting.insert(e)
 	t.line.insert(e)
@@ -181,7 +181,7 @@ func (c *class[T]) settle(e *Entry[T], more int) {
 	if c.waiting.length == 0 {
 		return
 	}
-	t := c.tenantOf(e.Tenant)
+	t := c.tenantOf(e.tenant.name)
 	t.start = max(t.start, e.tenant.start) // else it was forgotten because this was not above virtual time
 	t.settle(e.tenantStretch, cost(more, e.Weight))
 	c.keep(t)

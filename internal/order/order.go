@@ -25,20 +25,19 @@ type Order[T any] struct {
 
 // An Entry is a request, as an order knows it. Its exported fields are set before Push.
 type Entry[T any] struct {
-	Of      *T // what it stands for
-	Class   int
-	Tenant  string         // of the class; "": it has none
+	Of      *T             // what it stands for
 	Weight  float64        // the tenant's; 0: 1
 	Permits int            // what its class and tenant are charged
 	Asks    [Tracked]int64 // of the first limits of its option
-	Passed  bool           // others pass it, because it waits for something that they don't need
 	Rank    Rank           // Push sets it
+	Class   int32
+	Passed  bool // others pass it, because it waits for something that they don't need
 
+	wasAged       bool // when it went
 	links         [kinds]link[T]
 	tenant        *tenant[T]
 	stretch       uint64 // of its class, when it went
 	tenantStretch uint64 // of its tenant
-	wasAged       bool   // when it went
 }
 
 // Asked returns what its class counts of it: see the type [Asked].
@@ -87,16 +86,16 @@ func (o *Order[T]) At(now int64) {
 
 func (o *Order[T]) of(e *Entry[T]) *class[T] { return o.classes[e.Class] }
 
-// Push adds an entry, and reports whether its class has room. The rank of a request that may ask again is kept in again;
-// nil: it does not ask again.
-func (o *Order[T]) Push(e *Entry[T], again *Rank) bool {
+// Push adds an entry of a tenant of its class ("": of none), and reports whether the class has room. The rank of a
+// request that may ask again is kept in again; nil: it does not ask again.
+func (o *Order[T]) Push(e *Entry[T], tenant string, again *Rank) bool {
 	c := o.of(e)
 	if c.MaxQueue > 0 && c.waiting.length >= c.MaxQueue {
 		o.Refuse(e)
 		return false
 	}
 	e.Rank = rankAt(o.now, again)
-	c.push(e)
+	c.push(e, tenant)
 	return true
 }
 

@@ -14,6 +14,7 @@ import (
 // A request is an entry's, with what the tests know of it.
 type request struct {
 	entry  Entry[request]
+	tenant string
 	number int // in the order in which they came
 	stays  bool
 }
@@ -39,13 +40,13 @@ func newProgram(t testing.TB, choose func(n int) int, classes []Class) *program 
 }
 
 func (p *program) push(class int, tenant string, permits int, weight float64) *request {
-	r := &request{number: p.came}
+	r := &request{number: p.came, tenant: tenant}
 	p.came++
-	r.entry = Entry[request]{Of: r, Class: class, Tenant: tenant, Permits: permits, Weight: weight}
+	r.entry = Entry[request]{Of: r, Class: int32(class), Permits: permits, Weight: weight}
 	for i := range r.entry.Asks {
 		r.entry.Asks[i] = int64(permits * (i + 1))
 	}
-	require.True(p.t, p.order.Push(&r.entry, nil))
+	require.True(p.t, p.order.Push(&r.entry, tenant, nil))
 	p.waiting = append(p.waiting, r)
 	p.pushed++
 	return r
@@ -83,7 +84,7 @@ func (p *program) check() {
 			case p.classes[first.Class].MaxAge == 0 && p.classes[e.Class].MaxAge == 0:
 				require.LessOrEqual(p.t, p.classes[e.Class].Priority, p.classes[first.Class].Priority)
 			}
-			if e.Class == first.Class && e.Tenant == first.Tenant && !e.Passed {
+			if e.Class == first.Class && r.tenant == first.Of.tenant && !e.Passed {
 				require.GreaterOrEqual(p.t, r.number, first.Of.number, "first come, first served")
 			}
 		}
@@ -206,7 +207,7 @@ func TestShares(t *testing.T) {
 				}
 			} else {
 				r := p.goes()
-				for _, flow := range []string{name(r.entry.Class, -1), name(r.entry.Class, int(r.entry.Tenant[0]-'a'))} {
+				for _, flow := range []string{name(int(r.entry.Class), -1), name(int(r.entry.Class), int(r.tenant[0]-'a'))} {
 					waits[flow]--
 					got[flow] += float64(r.entry.Permits) / weight[flow]
 				}
@@ -275,11 +276,11 @@ func TestRank(t *testing.T) {
 	var a, b, again request
 	var rank Rank
 	a.entry, b.entry, again.entry = Entry[request]{Of: &a, Permits: 1}, Entry[request]{Of: &b, Permits: 1}, Entry[request]{Of: &again, Permits: 1}
-	require.True(t, o.Push(&a.entry, &rank))
-	require.True(t, o.Push(&b.entry, nil))
+	require.True(t, o.Push(&a.entry, "", &rank))
+	require.True(t, o.Push(&b.entry, "", nil))
 	o.Remove(&a.entry)
 	require.Equal(t, &b.entry, o.First())
-	require.True(t, o.Push(&again.entry, &rank))
+	require.True(t, o.Push(&again.entry, "", &rank))
 	require.Equal(t, &again.entry, o.First())
 }
 
@@ -287,7 +288,7 @@ func TestRank(t *testing.T) {
 func TestFull(t *testing.T) {
 	p := newProgram(t, nil, []Class{{MaxQueue: 1}})
 	p.push(0, "", 1, 1)
-	require.False(t, p.order.Push(&Entry[request]{Permits: 5}, nil))
+	require.False(t, p.order.Push(&Entry[request]{Permits: 5}, "", nil))
 	require.Equal(t, []Counts{{Waiting: 1, Tenants: 1, Refused: 5}}, p.order.Counts())
 }
 

@@ -119,9 +119,9 @@ func (q *Queue) push(p *Place, maxWait time.Duration) error {
 		p.latest, p.byDeadline = at, false
 	}
 	p.entry = order.Entry[Place]{
-		Of: p, Class: p.Class, Tenant: p.Tenant, Weight: p.Weight, Permits: p.Permits, Asks: p.asks(),
+		Of: p, Class: int32(p.Class), Weight: p.Weight, Permits: p.Permits, Asks: p.asks(),
 	}
-	if !q.order.Push(&p.entry, p.Rank) {
+	if !q.order.Push(&p.entry, p.Tenant, p.Rank) {
 		return q.set.Full(p.Class)
 	}
 	return nil
