@@ -10,7 +10,7 @@ type Class struct {
 	MaxQueue int           // so many may wait; 0: any number
 }
 
-// Counts are a class's. Granted, Refused and GivenBack are permits.
+// Counts are a class's; Granted, Refused and GivenBack are permits.
 type Counts struct {
 	Waiting, Tenants            int
 	Granted, Refused, GivenBack uint64
@@ -33,7 +33,6 @@ type class[T any] struct {
 	counts Counts
 }
 
-// A tenant is a flow of a class.
 type tenant[T any] struct {
 	flow
 	name    string
@@ -55,7 +54,7 @@ const (
 // Counted is at most 2^40 permits, so that sums of them don't overflow.
 func Counted(permits int) int64 { return min(int64(permits), 1<<40) }
 
-// count counts an entry, or no longer (sign -1).
+// count counts an entry; with sign -1 no longer.
 func (c *class[T]) count(e *Entry[T], sign int64) {
 	for i := range c.asked {
 		c.asked[i] += sign * e.Asked(i)
@@ -83,7 +82,6 @@ func (c *class[T]) flowOf(e *Entry[T]) *flow {
 	return &c.flow
 }
 
-// turn returns the turn of a class with requests.
 func (c *class[T]) turn() turn[T] {
 	if e := c.old(); e != nil {
 		return turn[T]{e, c.Priority + 1, c.aged.start}
@@ -175,7 +173,6 @@ func (c *class[T]) grant(e *Entry[T]) {
 	c.remove(e)
 }
 
-// settle corrects the tags of a request's class and tenant.
 func (c *class[T]) settle(e *Entry[T], more int) {
 	c.flowOf(e).settle(e.stretch, cost(more, c.Weight))
 	if c.waiting.length == 0 {

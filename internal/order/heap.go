@@ -5,10 +5,10 @@ import (
 	"container/heap"
 )
 
-// A Heap holds nodes by key, then by number. The zero value is empty.
+// A Heap holds nodes by key, then by number.
 type Heap[K cmp.Ordered, T any] []*Node[K, T]
 
-// A Node is an element of at most one heap, and stands for of.
+// A Node is an element, of, of at most one heap.
 type Node[K cmp.Ordered, T any] struct {
 	Key    K
 	Number uint64
@@ -17,7 +17,7 @@ type Node[K cmp.Ordered, T any] struct {
 	index  int
 }
 
-// Put puts a node into the heap, or where it belongs after a change.
+// Put also moves a node whose key has changed.
 func (h *Heap[K, T]) Put(n *Node[K, T]) {
 	if n.heap == h {
 		heap.Fix(h, n.index)
@@ -28,7 +28,6 @@ func (h *Heap[K, T]) Put(n *Node[K, T]) {
 	heap.Push(h, n)
 }
 
-// Leave takes a node out of its heap, if any.
 func (n *Node[K, T]) Leave() {
 	if n.heap != nil {
 		heap.Remove(n.heap, n.index)

@@ -1,6 +1,6 @@
 package order
 
-// A list holds entries by number. An entry may be in one list of each kind. The zero value is empty, of kind 0.
+// A list holds entries by number; an entry may be in a list of each kind. The zero value is empty, of kind 0.
 type list[T any] struct {
 	kind       uint8
 	head, tail *Entry[T]
@@ -13,7 +13,6 @@ type link[T any] struct{ next, previous *Entry[T] }
 
 func (l *list[T]) next(e *Entry[T]) *Entry[T] { return e.links[l.kind].next }
 
-// insert adds an entry behind those with a smaller number.
 func (l *list[T]) insert(e *Entry[T]) {
 	before := l.tail
 	for before != nil && before.Rank.Number > e.Rank.Number {

@@ -1,5 +1,5 @@
-// Package order says which request goes first: by priority, by shares, and first come, first served. It is pure: no
-// clock, no lock, and no limits. Package queue asks it.
+// Package order says which request goes first: by priority, by shares, and first come, first served. It has no clock,
+// no lock, and no limits: package queue asks it.
 package order
 
 import (
@@ -9,12 +9,11 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// An Order says which entry is first: priorities strictly, and shares within a priority. Its methods are not for use by
-// several goroutines at the same time.
+// An Order says which entry is first. It must not be used concurrently.
 //
-// The shares are by start-time fair queueing (P. Goyal, H. Vin and H. Cheng, 1996), over the classes of a priority and
-// the tenants of a class. Each is a flow, whose tag is the virtual time at which its next request starts. The flow with
-// the smallest tag goes. Virtual time becomes that tag, and the tag grows by permits / weight. An idle flow begins at
+// The classes of a priority, and the tenants of a class, share by start-time fair queueing (Goyal, Vin and Cheng,
+// 1996). They are flows, whose tags are the virtual times at which their next requests start. The flow with the
+// smallest tag goes, virtual time becomes that tag, and the tag grows by permits / weight. An idle flow begins at
 // virtual time, or at its own tag if larger. So of two flows that both wait, neither gets ahead of the other by more
 // than one request of each.
 type Order[T any] struct {
@@ -23,7 +22,7 @@ type Order[T any] struct {
 	classes []*class[T]
 }
 
-// An Entry is a request, as an order knows it. Its exported fields are set before Push.
+// An Entry is a request; its exported fields are set before Push.
 type Entry[T any] struct {
 	Of      *T             // what it stands for
 	Weight  float64        // the tenant's; 0: 1
@@ -76,7 +75,6 @@ func New[T any](classes []Class, stays func(*T) bool) *Order[T] {
 	return o
 }
 
-// At says what time it is.
 func (o *Order[T]) At(now int64) {
 	o.now = now
 	for _, c := range o.classes {
@@ -99,7 +97,6 @@ func (o *Order[T]) Push(e *Entry[T], tenant string, again *Rank) bool {
 	return true
 }
 
-// Remove takes out an entry that does not go.
 func (o *Order[T]) Remove(e *Entry[T]) { o.of(e).remove(e) }
 
 // Refuse counts the permits of an entry that does not go, since it would be too late, or can't.
@@ -113,7 +110,7 @@ func (o *Order[T]) Grant(e *Entry[T]) {
 	c.grant(e)
 }
 
-// Resize makes a waiting entry ask for that many permits, and for these of the first limits.
+// Resize makes a waiting entry ask for that many permits, and for asks of the first limits.
 func (o *Order[T]) Resize(e *Entry[T], permits int, asks [Tracked]int64) {
 	c := o.of(e)
 	c.count(e, -1)
@@ -151,7 +148,7 @@ func (t turn[T]) before(other turn[T]) bool {
 	return t.entry.Rank.Number < other.entry.Rank.Number
 }
 
-// First returns the entry that goes if permits are free now, but for places that others pass; or nil.
+// First returns the entry that goes if permits are free now, except for entries that others pass; or nil.
 func (o *Order[T]) First() *Entry[T] {
 	var first turn[T]
 	for _, c := range o.classes {
@@ -177,8 +174,8 @@ func (o *Order[T]) Certain(first, e *Entry[T]) (permits int64, ok bool) {
 	return permits, o.of(first).Priority > highest
 }
 
-// Ahead returns what all places that go before e, if no other arrives, ask, and those of its class: exactly, where each
-// flow's requests are of one size.
+// Ahead returns what is asked by all entries that go before e if no other arrives, and by those of its class: exactly,
+// where each flow's requests are of one size.
 func (o *Order[T]) Ahead(e *Entry[T]) (all, ofClass [Tracked + 2]float64) {
 	own := o.of(e)
 	before, turn := own.before(e), own.turn()
@@ -249,7 +246,6 @@ func (o *Order[T]) Before(e *Entry[T], ownOnly bool) iter.Seq[*T] {
 	}
 }
 
-// Counts returns those of each class.
 func (o *Order[T]) Counts() (all []Counts) {
 	for _, c := range o.classes {
 		counts := c.counts

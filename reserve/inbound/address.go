@@ -10,16 +10,13 @@ import (
 	"github.com/nextfree/pace/internal/invalid"
 )
 
-// ErrNoAddress is the error of key functions that find no address: an empty address would be one key for many
-// clients.
+// ErrNoAddress is the error of key functions that find no address.
 var ErrNoAddress = errors.New("inbound: no client address")
 
 // An Address is a key function: the address of a request's client. IPv6 addresses are cut to their network
-// ([IPv6Prefix]). IPv4 addresses mapped into IPv6 or translated (64:ff9b::/96, RFC 6052) become IPv4. Zones are
-// dropped.
+// ([IPv6Prefix]); IPv4 addresses in IPv6 (mapped, or 64:ff9b::/96, RFC 6052) become IPv4. Zones are dropped.
 type Address = func(*http.Request) (netip.Addr, error)
 
-// An AddressOption changes how addresses are read.
 type AddressOption func(*addresses) error
 
 // IPv6Prefix sets how many bits of an IPv6 address tell clients apart, 1 to 128. Default: 64, the smallest network
@@ -39,8 +36,8 @@ func RemoteAddr(opts ...AddressOption) (Address, error) {
 	return newAddress(opts, peer)
 }
 
-// TrustedHeader is the address in a header that the proxy sets and overwrites: CF-Connecting-IP, X-Real-IP. More or
-// fewer values than one are an error.
+// TrustedHeader is the address in a header that the proxy overwrites: CF-Connecting-IP, X-Real-IP. More or fewer values
+// than a single one are an error.
 func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 	if name == "" {
 		return nil, valueError("TrustedHeader", "", "the name of a header")

@@ -17,7 +17,7 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// A client is a key, by hashes: one that is remembered keeps no URL alive, however long it is.
+// A client is a key, by hashes: however long a URL is, none is kept.
 type client struct {
 	key       uint64
 	near, far uint16 // of the networks of its address, 1 to manyGroups; 0: it has none
@@ -54,7 +54,6 @@ func identifier[K comparable](key func(*http.Request) (K, error)) func(*http.Req
 	}
 }
 
-// addressIn returns where the first address is in values of a type, such as a [Pair].
 func addressIn(t reflect.Type) (offset uintptr, ok bool) {
 	if t == reflect.TypeFor[netip.Addr]() {
 		return 0, true
@@ -113,20 +112,17 @@ func (c client) group() uint16 {
 	return 1 + uint16(c.key%manyGroups)
 }
 
-// networkCounts count the remembered clients of each network: see [PerKey].
 type networkCounts struct {
 	crowded           int // from so many clients on
 	mostNear, mostFar int32
 	near, far         [1 + manyGroups]atomic.Int32
 }
 
-// Admits implements [bykey.Guard].
 func (n *networkCounts) Admits(c client, remembered int) bool {
 	return remembered < n.crowded || c.near == 0 ||
 		n.near[c.near].Load() < n.mostNear && n.far[c.far].Load() < n.mostFar
 }
 
-// Count implements [bykey.Guard].
 func (n *networkCounts) Count(c client, by int) {
 	n.near[c.near].Add(int32(by))
 	n.far[c.far].Add(int32(by))

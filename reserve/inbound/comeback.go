@@ -12,8 +12,7 @@ import (
 // A comeback tells refused clients when to come back, one after another, and reserves nothing. It is over when the
 // limiter has had permits to spare for longer than clients may be late.
 //
-// Of 1,200 clients refused at 20/s at 0 s, if they come back, a client refused at 10 s is told 50 s. If none does, a
-// client refused after 1.6 s is told 1 s.
+// Of 1,200 clients refused at 20/s at 0 s, if they come back, a client refused at 10 s is told 50 s.
 type comeback struct {
 	waits atomic.Bool // clients may have been told to come back; without the lock, for requests that pass
 
@@ -26,7 +25,7 @@ type comeback struct {
 
 const longestQueue = time.Minute
 
-// lateness is 1 s for the whole seconds that clients are told, and 0.5 s for the way.
+// lateness is 1 s for whole seconds, and 0.5 s for the way.
 const lateness = 1500 * time.Millisecond
 
 const longestWait = 365 * 24 * time.Hour

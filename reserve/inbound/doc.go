@@ -8,7 +8,7 @@
 //	mux.Handle("GET /items/{id}", limits.Handler(items))
 //
 // With 20 a minute for all and 2 for each, one abuser gets 2, and nine others their 18. Put all tiers into one
-// middleware (an outer middleware has charged what an inner one refuses), and first the tier that refuses most
+// middleware, since an outer middleware has charged what an inner one refuses, and first the tier that refuses most
 // often.
 //
 // # Refusals
@@ -17,12 +17,10 @@
 // credentials ([UnauthorizedError]). It has Cache-Control: no-store and a body that names the tiers ([WithRefusal]).
 //
 // Retry-After is the longest wait of the tiers that refuse, in whole seconds, at least 1, and spread ([WithJitter]).
-// RateLimit and X-RateLimit-Reset say the same time. A global limiter serves refused clients one after another: at
-// 20/s, of 100 at one moment, 20 are told 1 s, 20 are told 2 s, and so on. Nothing is reserved. A client 1.5 s after
-// its time is not expected any more.
+// RateLimit and X-RateLimit-Reset say the same time. A global limiter serves refused clients in turn: at 20/s, of 100
+// at one moment, 20 are told 1 s, 20 are told 2 s, and so on, for 1.5 s after their time; nothing is reserved.
 //
-// Of 99 clients at 20/s that come back on time, none is refused again with 20 permits stored, 44 with 10, 94 with
-// none.
+// Of 99 clients at 20/s that come back on time, none is refused again with 20 permits stored, 94 with none.
 //
 // # Quota headers
 //
@@ -38,10 +36,10 @@
 //
 // # Plans
 //
-// [PerKeyBy] takes *keyed.Limiters, whose policy function may ask a database. For an unknown or revoked key it
-// returns an [UnauthorizedError]. After another error a known key keeps its plan, and for a new key the tier fails
-// (503, or see [FailOpen]). With keyed.WithTTL(time.Minute) a new plan reaches a key within a minute. Each unknown
-// key asks the database: put a tier of [PerKey] by address first.
+// [PerKeyBy] takes *keyed.Limiters, whose policy function may ask a database. For an unknown or revoked key it returns
+// an [UnauthorizedError]. After another error a known key keeps its plan, and for a new key the tier fails. With
+// keyed.WithTTL(time.Minute) a new plan reaches a key within a minute. Each unknown key asks the database: put a tier
+// of [PerKey] by address first.
 //
 // # Browsers
 //
@@ -56,6 +54,6 @@
 //
 // # The client's address
 //
-// There is no default: a header that clients can write limits nobody. Choose [RemoteAddr], [TrustedHeader],
+// There is no default, since a header that clients can write limits nobody: choose [RemoteAddr], [TrustedHeader],
 // [XForwardedFor], [XForwardedForHops], [Forwarded] or [ForwardedHops].
 package inbound

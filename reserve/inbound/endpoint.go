@@ -30,13 +30,12 @@ func EndpointOf(mux *http.ServeMux) (func(*http.Request) (string, error), error)
 	}, nil
 }
 
-// A Pair is a key of two parts: a user and an endpoint.
 type Pair[A, B comparable] struct {
 	First  A
 	Second B
 }
 
-// Both is a key function of two parts. It returns the error of either, [ErrSkip] too. The tier reports a nil part.
+// Both is a key function of two parts. It returns the error of either, [ErrSkip] too.
 func Both[A, B comparable](
 	first func(*http.Request) (A, error), second func(*http.Request) (B, error),
 ) func(*http.Request) (Pair[A, B], error) {

@@ -20,11 +20,10 @@ const (
 	fieldXReset = "X-Ratelimit-Reset"
 )
 
-// A quota is a number of requests in a window. The zero quota is unknown, or there is no limit.
+// A quota is a number of requests in a window; the zero quota is unknown, or no limit.
 type quota struct{ requests, seconds int64 }
 
-// quotaOf takes the time that fills a limiter's store, at least 1 s and long enough for one permit: a client that
-// uses each window's quota is never refused.
+// quotaOf takes the time that fills a limiter's store, at least 1 s and long enough for a permit.
 func quotaOf(o engine.Outlook) quota {
 	const rounding = 1e-9 // of 1000/3600.0 * 3600
 	if math.IsInf(o.Rate, 1) || o.Rate <= 0 {
@@ -41,8 +40,8 @@ func quotaOf(o engine.Outlook) quota {
 // maxInteger is the largest Integer of a structured field (RFC 9651, section 3.3.1).
 const maxInteger = 999_999_999_999_999
 
-// shareOf describes what a limiter has to give, with the permits of the next second, or the time until a request
-// could pass (draft-11, section 4.1.2).
+// shareOf describes what a limiter has to give, with the permits of the next second, or the time until a request could
+// pass (draft-11, section 4.1.2).
 func shareOf(o engine.Outlook) quota {
 	s := quota{seconds: ceilSeconds(o.Wait)}
 	left := o.Stored
@@ -73,10 +72,9 @@ func full(o engine.Outlook) time.Duration {
 	return saturate.Add(o.Wait, seconds((o.Capacity-o.Stored)/o.Rate))
 }
 
-// quotaByKey reports whether each key has a quota of its own.
 func (t *Tier) quotaByKey() bool { return t.quota == quota{} && t.all == nil && t.clients == nil }
 
-// quotaFor returns a tier's quota for a claim; nil: for a request that is not known.
+// quotaFor returns a tier's quota for a claim; nil: an unknown request.
 func (t *Tier) quotaFor(c *claim) quota {
 	if c != nil && t.quotaByKey() {
 		if o, ok := c.outlook(); ok {
@@ -86,7 +84,7 @@ func (t *Tier) quotaFor(c *claim) quota {
 	return t.quota
 }
 
-// policyField returns "user";q=2;w=1, "global";q=20;w=1. Claims may be nil: of a request that is not known.
+// policyField returns "user";q=2;w=1, "global";q=20;w=1; claims may be nil.
 func (m *Middleware) policyField(claims []claim) string {
 	if m.policies != "" {
 		return m.policies
@@ -116,7 +114,6 @@ func appendQuota(b []byte, name, first string, n int64, second string, seconds i
 	return strconv.AppendInt(append(b, second...), seconds, 10)
 }
 
-// closest returns tier -1 if none is known.
 func (m *Middleware) closest(claims []claim) (tier int, least quota, outlook engine.Outlook) {
 	tier = -1
 	for i := range claims {

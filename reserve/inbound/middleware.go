@@ -30,15 +30,14 @@ type Middleware struct {
 	allowed, unauthorized, gone, everDelayed atomic.Uint64
 }
 
-// A claim is a request's at one tier.
 type claim struct {
 	which
 	limit.Taken
 	cost int // 0 or less: the tier is not asked
 }
 
-// New returns a middleware with at least one tier, asked in that order. Their names, which appear in headers, are
-// printable ASCII without quotes and backslashes, and differ. Errors are *reserve.ValueError, or wrap one.
+// New returns a middleware of at least one tier. Their names, for headers, are printable ASCII without quotes and
+// backslashes, and differ. Errors are *reserve.ValueError, or wrap one.
 func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 	m := &Middleware{
 		settings:  settings{jitter: defaultJitter},
@@ -81,12 +80,11 @@ func wellNamed(name string) bool {
 	})
 }
 
-// Handler passes to next the requests that the tiers allow. All handlers of a middleware share its tiers. Handler
-// panics if next is nil, as http.Handle does.
+// Handler passes to next the requests that the tiers allow. All its handlers share the tiers. It panics if next is nil.
 //
-// Next gets the ResponseWriter as it is, except after [WithQueue] has read a body, and with [ChargeAfter]. That
-// wrapper has Flush, Hijack, ReadFrom, and Unwrap. After a wait, Hijack's bufio.ReadWriter has the whole body, once
-// it has arrived.
+// Next gets the ResponseWriter as it is, except after [WithQueue] has read a body, and with [ChargeAfter]. That wrapper
+// has Flush, Hijack, ReadFrom, and Unwrap. After a wait, Hijack's bufio.ReadWriter has the whole body, once it has
+// arrived.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	if next == nil {
 		panic(valueError("Handler", nil, "a handler"))

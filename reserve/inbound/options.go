@@ -12,7 +12,7 @@ var valueError = invalid.In("inbound")
 
 const defaultJitter = 3 * time.Second
 
-// An Option changes one setting of [New]. A bad value is a *[reserve.ValueError] of New.
+// An Option changes one setting of [New], which returns a *[reserve.ValueError] for a bad value.
 type Option func(*settings) error
 
 type settings struct {
@@ -33,24 +33,24 @@ type settings struct {
 }
 
 // WithQueue lets requests wait for up to maxWait, at most atMost at a time, each with up to 64 KiB of its body in
-// memory. Others are refused on arrival. Default: no request waits.
+// memory. Others are refused at once. Default: no request waits.
 //
-// At 10/s and WithQueue(2*time.Second, 15), of 30 requests at one moment one passes, 15 wait, and 14 are refused. At
-// its own limiter a key has at most as many places as are left: of 20 one client takes 10, two take 6 each.
+// At 10/s and WithQueue(2*time.Second, 15), of 30 requests at one moment one passes, 15 wait, and 14 are refused. A key
+// gets at most as many places as are left: of 20 one client takes 10, two take 6 each.
 func WithQueue(maxWait time.Duration, atMost int) Option {
 	return waits("WithQueue", "wait", maxWait, atMost, func(s *settings) {
 		s.queueWait, s.queuePlaces = maxWait, atMost
 	})
 }
 
-// WithTarpit delays refusals, at most atMost at a time: it slows down clients that retry at once. Default: none.
+// WithTarpit delays refusals, at most atMost at a time, for clients that retry at once. Default: none.
 func WithTarpit(delay time.Duration, atMost int) Option {
 	return waits("WithTarpit", "delay", delay, atMost, func(s *settings) {
 		s.tarpitDelay, s.tarpitMost = delay, int64(atMost)
 	})
 }
 
-// WithCost sets how many permits a request takes of each tier without a [Cost]. 0 or less takes nothing. Default: 1.
+// WithCost sets how many permits a request takes of each tier without a [Cost]; 0 or less takes nothing. Default: 1.
 func WithCost(cost func(*http.Request) int) Option {
 	return function("WithCost", cost, func(s *settings) { s.cost = cost })
 }
@@ -66,13 +66,12 @@ func WithRefusal(answer func(http.ResponseWriter, *http.Request, *Refusal)) Opti
 	return function("WithRefusal", answer, func(s *settings) { s.answer = answer })
 }
 
-// WithOnFailure sets a function for failures of a tier, open or closed. Calls may be concurrent.
+// WithOnFailure sets a function for failures of a tier, open or closed, called concurrently.
 func WithOnFailure(failed func(*http.Request, *TierError)) Option {
 	return function("WithOnFailure", failed, func(s *settings) { s.onFailure = failed })
 }
 
-// WithOnWait sets a function for requests that pass after a wait in the queue (package paceotel). Calls may be
-// concurrent.
+// WithOnWait sets a function for requests that pass after a wait (package paceotel), called concurrently.
 func WithOnWait(waited func(*http.Request, time.Duration)) Option {
 	return function("WithOnWait", waited, func(s *settings) { s.onWait = waited })
 }
@@ -115,8 +114,8 @@ type tierSettings struct {
 	overload bool
 }
 
-// MaxKeys sets for how many keys a [PerKey] tier has room, 1 or more. A key whose limiter is full again needs none.
-// A key takes some 115 bytes, and some 490 while a later tier, a wait or a window needs its limiter. Default: 1<<20.
+// MaxKeys sets for how many keys a [PerKey] tier has room, 1 or more. A full limiter's key needs none. A key takes some
+// 115 bytes, and some 490 while a later tier, a wait or a window needs its limiter. Default: 1<<20.
 func MaxKeys(n int) TierOption {
 	return func(s *tierSettings) error {
 		if n < 1 {
@@ -130,11 +129,11 @@ func MaxKeys(n int) TierOption {
 	}
 }
 
-// DryRun lets all requests pass the tier, charges them as usual, and counts the requests that it would have refused.
+// DryRun lets all requests pass the tier, charges them, and counts the requests that it would have refused.
 func DryRun() TierOption { return func(s *tierSettings) error { s.dryRun = true; return nil } }
 
 // FailOpen lets requests pass the tier when its key function or its limiter fails (Redis is down). Default: closed,
-// they get 503. Either way they are counted.
+// they get 503. Failures are counted.
 func FailOpen() TierOption { return func(s *tierSettings) error { s.failOpen = true; return nil } }
 
 // Overload says that the tier protects the server: a refusal by it alone is 503 with the problem type
@@ -156,18 +155,16 @@ func Quota(requests int, window time.Duration) TierOption {
 	}
 }
 
-// Cost sets how many permits a request takes of this tier, instead of [WithCost]; 0 or less takes nothing. A request
-// may cost 1 of "requests" and 200 of "rows".
+// Cost is [WithCost] for this tier: a request may cost 1 of "requests" and 200 of "rows".
 func Cost(cost func(*http.Request) int) TierOption {
 	return function("Cost", cost, func(s *tierSettings) { s.cost = cost })
 }
 
-// ChargeAfter charges a request by its answer: failed logins, or bytes. The request takes its cost beforehand (1, or
-// [Cost], or [WithCost]). After the handler, the function says what it costs: the rest comes back, or the key's next
-// requests pay for the excess. If the handler panics, its request pays its cost.
+// ChargeAfter charges a request by its answer: failed logins, or bytes. The request takes its cost ([Cost], [WithCost])
+// beforehand. After the handler, the function says what it costs: the rest comes back, or the key's next requests pay
+// for the excess. If the handler panics, its request pays its cost.
 //
-// With 5 failures in 15 minutes, of 100 attempts at one moment 5 reach the handler. The ResponseWriter is wrapped:
-// see [Middleware.Handler].
+// With 5 failures in 15 minutes, of 100 attempts at one moment 5 reach the handler.
 func ChargeAfter(cost func(*http.Request, Response) int) TierOption {
 	return function("ChargeAfter", cost, func(s *tierSettings) { s.after = cost })
 }

@@ -15,8 +15,8 @@ func XForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, erro
 	return xForwardedFor.pastProxies("XForwardedFor", trusted, opts)
 }
 
-// XForwardedForHops is the address that the first of a number of proxies (at least 1) wrote into X-Forwarded-For:
-// with 1 the last address. Requests must come only through all of them, and each must add one address.
+// XForwardedForHops is the address that the first of a number of proxies (at least 1) wrote into X-Forwarded-For: with
+// 1 the last address. Requests must come only through all of them, and each must add an address.
 func XForwardedForHops(proxies int, opts ...AddressOption) (Address, error) {
 	return xForwardedFor.pastHops("XForwardedForHops", proxies, opts)
 }
@@ -83,8 +83,7 @@ func (t *trail) pastHops(name string, proxies int, opts []AddressOption) (Addres
 	})
 }
 
-// fromTheRight yields the header's entries, the last first, and reads no further than asked. The header may span
-// lines.
+// fromTheRight yields the header's entries, over all lines, the last first, and reads no further than asked.
 func (t *trail) fromTheRight(r *http.Request) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, line := range slices.Backward(r.Header[t.header]) {

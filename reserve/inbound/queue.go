@@ -11,11 +11,11 @@ import (
 	"github.com/nextfree/pace/internal/allornothing"
 )
 
-// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests waited, in all or
-// with the same key.
+// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests waited, in all or of
+// its key.
 var ErrQueueFull = errors.New("inbound: the queue is full")
 
-// A queue bounds how many requests wait. They wait in their limiters.
+// A queue bounds how many requests wait in their limiters.
 type queue struct {
 	places int
 
@@ -32,8 +32,8 @@ type place struct {
 	key  uint64 // 0: it is all requests' limiter
 }
 
-// join takes a place. A key has at most as many as are left: Choudhury and Hahne's threshold for shared buffers
-// (1998).
+// join takes a place, of which a key has at most as many as are left: Choudhury and Hahne's threshold for shared
+// buffers (1998).
 func (q *queue) join(p place) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

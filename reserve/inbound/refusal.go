@@ -16,8 +16,8 @@ type Refusal struct {
 	// Status is 429; 503 if a tier failed or is Overload; 413 if a tier never grants that many permits at once; 401
 	// after an UnauthorizedError.
 	Status int
-	// Tiers are the tiers that refuse, in their order: none if a tier failed, or with 401. Limiters elsewhere are
-	// not asked after the first.
+	// Tiers are the tiers that refuse, in their order: none if a tier failed, or with 401. Limiters elsewhere are not
+	// asked after the first.
 	Tiers []string
 	// Wait is the longest of their waits: 0 if a tier failed, and reserve.Forever with 413.
 	Wait       time.Duration
@@ -185,13 +185,13 @@ func (m *Middleware) violated(r *http.Request, claims []claim, first int, f *Ref
 	return longest
 }
 
-// wantsText reports whether a client asks for text and not for JSON, as browsers do, whatever the weights.
+// wantsText reports whether a client asks for text and not for JSON, as browsers do.
 func wantsText(r *http.Request) bool {
 	accept := strings.ToLower(strings.Join(r.Header["Accept"], ","))
 	return strings.Contains(accept, "text/") && !strings.Contains(accept, "json")
 }
 
-// delay holds a refusal back in the tarpit, and returns for how long.
+// delay holds a refusal back in the tarpit.
 func (m *Middleware) delay(ctx context.Context) time.Duration {
 	defer m.delayed.Add(-1)
 	if m.delayed.Add(1) > m.tarpitMost {

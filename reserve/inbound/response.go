@@ -20,7 +20,6 @@ type responseWriter struct {
 	body   *earlyBody // nil if it was not read
 }
 
-// Unwrap is for http.ResponseController.
 func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *responseWriter) response() Response {
@@ -31,7 +30,6 @@ func (w *responseWriter) response() Response {
 	return r
 }
 
-// WriteHeader keeps the first final status.
 func (w *responseWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
@@ -58,10 +56,8 @@ func (w *responseWriter) wrote(n int64, err error) error {
 	return err
 }
 
-// Flush implements http.Flusher.
 func (w *responseWriter) Flush() { _ = w.FlushError() }
 
-// FlushError is for http.ResponseController.
 func (w *responseWriter) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Stats count requests, except requests that [WithSkip] lets pass or that cost nothing.
+// Stats count requests that have a cost and that [WithSkip] does not let pass.
 type Stats struct {
 	Allowed      uint64 // requests that passed all tiers
 	Queued       uint64 // of those and of Gone: requests that waited
@@ -66,7 +66,6 @@ func (h *histogram) snapshot() Histogram {
 
 type counters struct{ refused, wouldRefuse, failed atomic.Uint64 }
 
-// Stats returns the counts so far.
 func (m *Middleware) Stats() Stats {
 	s := Stats{
 		Allowed:      m.allowed.Load(),

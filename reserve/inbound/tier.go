@@ -27,13 +27,12 @@ type Tier struct {
 	clients *clients    // of a PerKey tier
 }
 
-// which is a request's limiter at a tier.
 type which struct {
 	by     limit.Limit // nil: the client's, at a PerKey tier
 	client client
 }
 
-// Global limits all requests together, by a limiter of the policy.
+// Global limits all requests together, by a new limiter of the policy.
 func Global(name string, policy *reserve.Policy, opts ...TierOption) Tier {
 	if policy == nil {
 		return bad(name, "policy", "a policy")
@@ -41,7 +40,7 @@ func Global(name string, policy *reserve.Policy, opts ...TierOption) Tier {
 	return GlobalBy(name, policy.Limiter(), opts...)
 }
 
-// GlobalBy limits all requests together, by a limiter that is used elsewhere too, or is shared between machines.
+// GlobalBy limits all requests together, by a limiter that is used elsewhere too, here or on other machines.
 func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	if isnil.Value(by) {
 		return bad(name, "limiter", "a limiter")
@@ -54,13 +53,12 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	return t.with(opts)
 }
 
-// PerKey limits the requests of each key apart, by limiters of the policy, up to [MaxKeys] at a time. For the key
-// function see [PerKeyBy]. A key is remembered by a hash of 64 bits.
+// PerKey limits the requests of each key (see [PerKeyBy]) apart, by limiters of the policy, up to [MaxKeys] at a time.
+// A key is remembered by a hash of 64 bits.
 //
-// A full tier refuses no client. Once three quarters of the room are taken, a /24 or /48 gets at most 1/4096 of it,
-// a /16 or /32 at most 1/64. Further clients share one of 16384 limiters, chosen by a hash of their /24 or /48, or of
-// a key without an address: an attacker with a /44 takes next to nothing from other networks. When all room is taken,
-// new clients everywhere do.
+// A full tier refuses no client. Once three quarters of the room are taken, a /24 or /48 gets at most 1/4096 of it, a
+// /16 or /32 at most 1/64. Further clients share one of 16384 limiters, chosen by a hash of their /24 or /48, or of a
+// key without an address; when all room is taken, new clients everywhere do.
 func PerKey[K comparable](
 	name string, key func(*http.Request) (K, error), policy *reserve.Policy, opts ...TierOption,
 ) Tier {
@@ -83,10 +81,9 @@ func PerKey[K comparable](
 }
 
 // PerKeyBy limits the requests of each key apart, by limiters of your own: *keyed.Limiters[K], with a policy for each
-// key, or limiters that are shared between machines. The key function may return [ErrSkip] or an
-// [UnauthorizedError], and so may the policy function of *keyed.Limiters. Another error is a failure of the tier: see
-// [FailOpen]. Return an error for a key that no user has: clients may send very long keys. The quota fields need
-// *keyed.Limiters.
+// key, or limiters that are shared between machines. The key function, and the policy function of *keyed.Limiters, may
+// return [ErrSkip] or an [UnauthorizedError]; another error is a failure of the tier: see [FailOpen]. Return an error
+// for a key that no user has: clients may send very long keys. The quota fields need *keyed.Limiters.
 func PerKeyBy[K comparable](
 	name string, key func(*http.Request) (K, error), by interface{ For(key K) reserve.Reserver }, opts ...TierOption,
 ) Tier {
@@ -160,7 +157,6 @@ func (t *Tier) interval(cost int) time.Duration {
 	return 0
 }
 
-// A TierError says which tier an error comes from.
 type TierError struct {
 	Tier string
 	// Err is a *reserve.WaitError, a *reserve.SizeError, ErrQueueFull, an *UnauthorizedError, or the tier's failure.
@@ -169,7 +165,6 @@ type TierError struct {
 
 func (e *TierError) Error() string { return fmt.Sprintf("inbound: tier %q: %v", e.Tier, e.Err) }
 
-// Unwrap returns Err.
 func (e *TierError) Unwrap() error { return e.Err }
 
 // ErrSkip is the error of a key function for a request that its tier lets pass: an anonymous request at a tier per
@@ -177,8 +172,8 @@ func (e *TierError) Unwrap() error { return e.Err }
 var ErrSkip = errors.New("inbound: the tier does not apply")
 
 // An UnauthorizedError is the error of a key function, or of the policy function of limiters by key, for a request
-// without valid credentials. The answer is 401, and takes no permits. [FailOpen] does not let it pass, but [DryRun]
-// does. It is [keyed.ErrUnknown]: limiters by key forget the key.
+// without valid credentials. The answer is 401, takes no permits; [FailOpen] does not let it pass, but [DryRun] does. It
+// is [keyed.ErrUnknown]: limiters by key forget the key.
 type UnauthorizedError struct {
 	// Challenge is the value of WWW-Authenticate (RFC 9110, section 11.6.1): `Basic realm="api"`. Default: Bearer.
 	Challenge string
@@ -186,7 +181,6 @@ type UnauthorizedError struct {
 
 func (e *UnauthorizedError) Error() string { return "inbound: no valid credentials" }
 
-// Is reports whether the target is [keyed.ErrUnknown].
 func (e *UnauthorizedError) Is(target error) bool { return target == keyed.ErrUnknown }
 
 func unauthorized(err error) (challenge string, ok bool) {

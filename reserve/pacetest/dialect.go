@@ -25,8 +25,7 @@ type Dialect struct {
 	// Fill and Interval are the headers of permits a second.
 	Fill, Interval string
 	// Draft adds RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11).
-	Draft bool
-	// Header is in all answers.
+	Draft  bool
 	Header http.Header
 	// Body, if not nil, is the body of a refusal.
 	Body func(State) string
@@ -112,7 +111,6 @@ var (
 	}
 )
 
-// Dialects are all of them.
 var Dialects = []Dialect{
 	Bare, RetryAfter, Unavailable, RetryAfterMs, Draft, GitHub, GitLab, Okta, OpenAI, Anthropic, Discord,
 	Atlassian, Google, Shopify,

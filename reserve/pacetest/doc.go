@@ -8,7 +8,7 @@
 //
 // [Server.Script] and [Server.Stop] let the server refuse, fail or be slow; [Settle] corrects what a call costs.
 //
-// In a bubble of testing/synctest a minute of calls takes milliseconds. Make the Server in that bubble. It begins in
-// the year 2000, when the seconds since 1970 had nine digits, which clients take for a delay: with GitHub, GitLab
-// and Okta, let 30 years pass first.
+// In a bubble of testing/synctest, where the Server must be made, a minute of calls takes milliseconds. It begins in
+// the year 2000, when the seconds since 1970 had nine digits, which clients take for a delay: with GitHub, GitLab and
+// Okta, let 30 years pass first.
 package pacetest

@@ -42,8 +42,8 @@ func readAll(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// WithLimit adds a limit with a name, such as "tokens". A call takes its cost, nothing at less than 1. All limits
-// let a call in, or none takes anything.
+// WithLimit adds a limit with a name, such as "tokens". A call takes its cost (less than 1: nothing). All limits let a
+// call in, or none takes anything.
 func WithLimit(name string, rule Rule, cost func(*http.Request) int) Option {
 	return func(s *settings) error {
 		switch {
@@ -71,8 +71,8 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithHandler sets the handler of accepted calls. Until it returns they are in flight. Default: it reads the body,
-// and answers with 200 and no body.
+// WithHandler sets the handler of accepted calls, which are in flight until it returns. Default: it reads the body, and
+// answers with 200 and no body.
 func WithHandler(h http.Handler) Option {
 	return func(s *settings) error {
 		if isnil.Value(h) {

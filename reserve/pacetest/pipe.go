@@ -46,14 +46,14 @@ func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// A Listener is a net.Listener of pipes in memory, for any protocol. All methods may be called concurrently.
+// A Listener is a net.Listener of pipes in memory, for any protocol. Its methods may be called concurrently.
 type Listener struct {
 	accepted chan net.Conn
 	closed   chan struct{}
 	close    func()
 }
 
-// Listen returns a listener. In a bubble of testing/synctest it has to be made there.
+// Listen returns a listener; a bubble of testing/synctest needs its own.
 func Listen() *Listener {
 	l := &Listener{accepted: make(chan net.Conn), closed: make(chan struct{})}
 	l.close = sync.OnceFunc(func() { close(l.closed) })
@@ -73,7 +73,6 @@ func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, erro
 	}
 }
 
-// Accept returns the next connection.
 func (l *Listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.accepted:
@@ -83,13 +82,12 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept and DialContext. Connections stay.
+// Close ends Accept and DialContext; connections stay.
 func (l *Listener) Close() error {
 	l.close()
 	return nil
 }
 
-// Addr returns an address that says nothing.
 func (l *Listener) Addr() net.Addr { return pipeAddr{} }
 
 type pipeAddr struct{}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Rule says for which calls a [Server] has room. Servers with the same Rule count apart.
+// A Rule says for which calls a [Server] has room. Servers count apart.
 type Rule struct {
 	start func() rule
 	err   error
@@ -15,7 +15,6 @@ type Rule struct {
 // A rule is used under one server's lock.
 type rule interface {
 	state(now time.Time, n int) State
-	// take takes n permits, which may be negative, for a call accepted at a time.
 	take(now, at time.Time, n int)
 }
 
@@ -35,13 +34,13 @@ func Window(n int, per time.Duration) Rule {
 	return Rule{func() rule { return &window{n: n, per: per} }, checkWindow("Window", n, per)}
 }
 
-// FixedWindow has room for n permits in each window of per. Windows begin at multiples of per since the zero time:
-// with an hour, at each full hour of UTC. Up to 2n pass around such a moment.
+// FixedWindow has room for n permits in each window of per, which begin at multiples of per since the zero time: with
+// an hour, at each full hour of UTC. Up to 2n pass around such a moment.
 func FixedWindow(n int, per time.Duration) Rule {
 	return Rule{func() rule { return &window{n: n, per: per, fixed: true} }, checkWindow("FixedWindow", n, per)}
 }
 
-// Bucket has room for size permits at once, and gets permitsPerSecond back. It starts full.
+// Bucket has room for size permits at once, is full at the start, and gets permitsPerSecond back.
 func Bucket(permitsPerSecond float64, size int) Rule {
 	r := Rule{start: func() rule {
 		return &bucket{rate: permitsPerSecond, size: float64(size), level: float64(size), last: time.Now()}
@@ -54,7 +53,7 @@ func Bucket(permitsPerSecond float64, size int) Rule {
 	return r
 }
 
-// InFlight has room for n permits of unanswered calls. Its refusals say no time.
+// InFlight has room for n permits of unanswered calls, and its refusals say no time.
 func InFlight(n int) Rule {
 	r := Rule{start: func() rule { return &inFlight{n: n} }}
 	if n < 1 {
@@ -149,7 +148,6 @@ func (b *bucket) state(now time.Time, n int) State {
 	return s
 }
 
-// until rounds up.
 func (b *bucket) until(level float64) time.Duration {
 	return time.Duration(math.Ceil(max(0, level-b.level) / b.rate * float64(time.Second)))
 }

@@ -11,7 +11,7 @@ type Answer struct {
 	Refuse bool
 	After  time.Duration
 
-	// Status, Header and Body are the answer, if Status is not 0.
+	// Status, if not 0, Header and Body are the answer.
 	Status int
 	Header http.Header
 	Body   string
@@ -22,7 +22,7 @@ type Answer struct {
 	Drop bool
 }
 
-// Script sets the answers to the next calls, in order; then the limits are asked again. Further scripts are added.
+// Script sets the answers to the next calls, in order; then the limits are asked again. Scripts add up.
 //
 //	server.Script(pacetest.Answer{}, pacetest.Answer{Refuse: true, After: time.Minute}) // the second call is refused
 func (s *Server) Script(answers ...Answer) {
@@ -31,7 +31,7 @@ func (s *Server) Script(answers ...Answer) {
 	s.script = append(s.script, answers...)
 }
 
-// Stop refuses all calls for d from now, and the refusals say so. The script goes before it.
+// Stop refuses all calls that have no script for d from now, and the refusals say so.
 func (s *Server) Stop(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,14 +28,12 @@ type limit struct {
 	rule
 }
 
-// A Call is a request that a [Server] got.
 type Call struct {
 	At       time.Time     // when it was let in or refused: when it arrived, and its Stall was over
 	Request  *http.Request // its body is not there any more
 	Accepted bool          // it was let in
 }
 
-// ServeHTTP answers a call as the script says, or else as the limits do.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := s.enter()
 	defer s.leave()
@@ -144,7 +142,7 @@ func (s *Server) done(c *charge) {
 	c.costs = nil
 }
 
-// Calls returns all calls so far, in the order of the decisions.
+// Calls returns all calls so far, in order.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()

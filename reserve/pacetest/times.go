@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TB is the part of *testing.T and *testing.B that assertions use.
+// TB is the part of testing.TB that assertions use.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -48,7 +48,7 @@ func MostIn(d time.Duration, times []time.Time) (most int, at time.Time) {
 	return most, at
 }
 
-// Times are when something happened. The zero value is ready to use. All methods may be called concurrently.
+// Times are when something happened. The zero value is ready to use, concurrently.
 type Times struct {
 	mu sync.Mutex
 	at []time.Time
@@ -61,7 +61,6 @@ func (t *Times) Note() {
 	t.at = append(t.at, time.Now())
 }
 
-// All returns the times so far, in their order.
 func (t *Times) All() []time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,11 +9,7 @@ import (
 )
 
 // Reader returns a reader that reads from r as fast as the Reserver allows, a permit a byte: at 1 MiB/s a copy of 10
-// MiB takes 10 s. Each Read waits for the permits of at most one step, reads once, and gives back the permits of bytes
-// that it did not get.
-//
-// Errors and short reads of r are returned unchanged. If the context is done, Read returns its cause, and if its
-// deadline is before the permits' time a *[reserve.WaitError]. Then nothing was read.
+// MiB takes 10 s. Each Read reads once, for at most one step.
 //
 // The result is also an [io.WriterTo]: if r is an io.WriterTo, io.Copy lets r write from its own memory, paced as well.
 //
@@ -47,7 +43,6 @@ func (r *reader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// WriteTo implements io.WriterTo.
 func (r *reader) WriteTo(w io.Writer) (int64, error) {
 	if from, ok := r.r.(io.WriterTo); ok {
 		return from.WriteTo(&writer{r.pacer, w})

@@ -18,11 +18,11 @@ import (
 //		...
 //	}
 //
-// With a nil cost function each element costs 1. An element that costs 0 goes at once.
+// With a nil cost function each element costs 1; 0 is free.
 //
 // If the limiter does not grant the permits, because the context is done, its deadline is too near, or the cost is
-// negative or too large, the last pair is the zero T and the error. That element is lost, and seq is stopped. A loop
-// that ends early stops seq as well, and has paid only for its elements.
+// negative or too large, the last pair is the zero T and the error. That element is lost. A loop that ends early has
+// paid only for its elements.
 //
 // At 10/s, with nothing stored and costs of 5, 1, 1, elements come at 0, 0.5 and 0.6 s.
 //

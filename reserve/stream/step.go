@@ -13,7 +13,6 @@ import (
 
 var valueError = invalid.In("stream")
 
-// Sizes of steps, in bytes.
 const (
 	unknown = 4 << 10  // if the rate is not known
 	usual   = 32 << 10 // as io.Copy; larger ones are faster only for fast streams
@@ -73,7 +72,6 @@ func (p pacer) take(n int, rate float64, r *reserve.Reservation) (err error) {
 	return r.Wait(p.ctx)
 }
 
-// step returns how many of size bytes to move at a time.
 func step(size int, rate float64) int {
 	switch {
 	case rate == 0:

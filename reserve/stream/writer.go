@@ -8,11 +8,10 @@ import (
 )
 
 // Writer returns a writer that writes to w as fast as the Reserver allows, a permit a byte: at 1 MiB/s a Write of 10
-// MiB takes 10 s. Write waits for the permits of each step.
+// MiB takes 10 s.
 //
-// An error of w is returned unchanged, with the number of bytes written, and the other permits are given back. If w
-// writes too little without an error, the error is [io.ErrShortWrite]. If the context is done, Write returns its cause,
-// and if its deadline is before the permits' time a *[reserve.WaitError].
+// After an error of w, the other permits are given back. If w writes too little without an error, the error is
+// [io.ErrShortWrite].
 //
 // The result is also an [io.ReaderFrom]: if w is an io.ReaderFrom (a TCP connection), io.Copy lets w copy, in steps.
 //
@@ -51,5 +50,4 @@ func (w *writer) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// ReadFrom implements io.ReaderFrom.
 func (w *writer) ReadFrom(r io.Reader) (int64, error) { return w.copy(w.w, r) }
