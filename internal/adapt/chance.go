@@ -55,7 +55,7 @@ const (
 	mostHits   = 4    // refused calls of these volleys, if it is a background
 	atOnce     = 1000 // times the rate: the pace of a volley
 	mostBudget = 10.  // refusals
-	tolerance  = 1.5  // times the refusals of the share, to the budget
+	tolerance  = 2.   // times the refusals of the share, to the budget
 )
 
 // Chance reports whether a 503 or 529 to a call sent then comes by chance: it stops only its own call. Call it before
@@ -107,7 +107,11 @@ func (r *Rate) suspect(now time.Time, rate float64, kind int) {
 	}
 	c.surplus++
 	likely := (c.surplus >= suspicious || c.volleys > 0) && c.refused <= mostShare*c.calls && r.guesses == 0
-	c.due = likely && (kind == unable && !r.imposed.believed || kind == tooMany && r.sharp())
+	tells := r.sharp()
+	if kind == unable {
+		tells = c.share == 0 && now.After(r.imposed.wrong)
+	}
+	c.due = likely && tells
 	if kind == tooMany && c.due {
 		r.fire(now, kind)
 	}
@@ -160,17 +164,20 @@ func (c *chance) judge(r *Rate, now time.Time, kind int) {
 		*c = chance{until: c.until, fell: c.fell}
 		return
 	}
-	share := c.refused / c.calls
+	seen := tally{calls: c.calls, refused: c.refused}
 	if kind == tooMany { // it may be no background after all
-		share = min(share, float64(c.hits+1)/float64(c.volleys*volley))
+		seen.refused = min(seen.refused, seen.calls*float64(c.hits+1)/float64(c.volleys*volley))
 	}
-	r.believe(now, kind, share)
+	r.believe(now, kind, seen)
 }
 
 // believe begins a belief. Chance has cut the rate.
-func (r *Rate) believe(now time.Time, kind int, share float64) {
+func (r *Rate) believe(now time.Time, kind int, seen tally) {
 	c := &r.chance[kind]
-	*c = chance{share: share, budget: mostBudget, until: now.Add(remembered), fell: c.fell}
+	if kind == unable {
+		r.imposed = imposed{begin: now, found: r.rate, seen: seen}
+	}
+	*c = chance{share: seen.share(), budget: mostBudget, until: now.Add(remembered), fell: c.fell}
 	switch {
 	case kind == tooMany:
 		r.recall(now, c.fell)

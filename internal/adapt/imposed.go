@@ -1,21 +1,28 @@
 package adapt
 
-import "time"
+import (
+	"cmp"
+	"math"
+	"time"
+)
 
 // imposed finds a large share of 503s without a time that comes at any rate: backends are dead. If calls have become
 // rarer by a third from one stretch to the next, and as large a share is refused, it is not the rate's doing. Copies
 // cut together, so for them cutting helps. No call is sent to find out.
 //
-// Copies may believe in each other's refusals all the same. So who believes calls half as often for two seconds of each
-// minute, as all others do who believe. If the share halves then, copies were the cause.
+// Copies may believe in each other's refusals all the same. So who believes in 503s, also because of volleys, calls
+// half as often for two seconds of each minute, as all others do who believe. If far fewer are refused then, copies were
+// the cause, and the rate is again what it was before.
 type imposed struct {
 	begin       time.Time // of the stretch
 	before, now tally     // in the stretch before, in this one
 
-	believed bool
-	dip      bool      // calls go half as often
-	in, out  tally     // in dips, and outside
-	wrong    time.Time // no other belief until then
+	found float64   // the rate when the belief began
+	seen  tally     // what the share is from
+	out   tally     // since then, outside of dips
+	dip   float64   // permits per second, while calls go half as often; else 0
+	odds  float64   // logarithm: that copies are the cause
+	wrong time.Time // no other belief until then
 }
 
 type tally struct{ calls, refused, perSecond float64 }
@@ -27,10 +34,11 @@ const (
 	crowded  = 12.    // times the share at which the law stands still: copies do not impose as much
 	least503 = 0.15   // of the calls: volleys find smaller shares
 	most503  = 0.5
-	dipEach  = time.Minute
+	dipEach  = time.Minute            // between dips; in the first minute a quarter of it
 	dipFrom  = 500 * time.Millisecond // for calls that are out
 	dipTo    = 2500 * time.Millisecond
-	telling  = 16. // refusals in dips, if the share were imposed
+	fewer    = 0.25 // of the share is refused in dips, if copies are the cause
+	telling  = 4.   // odds
 )
 
 func (t *tally) add(refused bool) {
@@ -44,11 +52,11 @@ func (t *tally) share() float64 { return t.refused / max(1, t.calls) }
 // weigh counts an answer.
 func (r *Rate) weigh(now time.Time, refused bool) {
 	i := &r.imposed
-	if i.believed = i.believed && r.chance[unable].share > 0; i.believed {
+	if r.chance[unable].share > 0 {
 		r.test(now, refused)
 		return
 	}
-	i.dip = false
+	i.dip = 0
 	i.now.add(refused)
 	seconds := now.Sub(i.begin).Seconds()
 	if seconds < span*r.period() {
@@ -60,8 +68,8 @@ func (r *Rate) weigh(now time.Time, refused bool) {
 		next.before = i.before
 	}
 	if r.guesses == 0 && now.After(i.wrong) && r.outlasts(i.before, i.now) {
-		r.believe(now, unable, i.now.share())
-		next.believed = true
+		r.believe(now, unable, i.now)
+		return
 	}
 	*i = next
 }
@@ -80,22 +88,32 @@ func (t *tally) like(before tally) bool {
 
 // test counts an answer while a share is believed.
 func (r *Rate) test(now time.Time, refused bool) {
-	i := &r.imposed
-	since := now.Sub(now.Truncate(dipEach))
-	if i.dip = since < dipTo; !i.dip {
+	i, c, each := &r.imposed, &r.chance[unable], dipEach
+	if now.Sub(i.begin) < each && i.odds > -telling {
+		each /= 4
+	}
+	since := now.Sub(now.Truncate(each))
+	switch {
+	case since >= dipTo:
+		i.dip = 0
 		i.out.add(refused)
 		return
+	case i.dip == 0:
+		i.dip = min(r.used, cmp.Or(r.answered.perSecond(now), r.used)) / 2
 	}
-	if since > dipFrom {
-		i.in.add(refused)
-	}
-	likely := i.in.calls * i.out.share()
-	if likely < telling {
+	if since < dipFrom {
 		return
 	}
-	if i.in.refused < likely/2 {
-		r.chance[unable] = chance{}
-		*i = imposed{begin: now, wrong: now.Add(remembered)}
+	i.odds += (1 - fewer) * min(c.share, i.out.share())
+	if i.seen.add(refused); refused {
+		i.odds += math.Log(fewer)
 	}
-	i.in, i.out = tally{}, tally{}
+	c.share = i.seen.share()
+	switch {
+	case i.odds > telling:
+		*c, r.searching, r.rate = chance{}, false, min(r.rate, i.found)
+		*i = imposed{begin: now, wrong: now.Add(remembered)}
+	default:
+		i.odds = max(i.odds, -telling)
+	}
 }

@@ -28,11 +28,10 @@ func TestBeliefThatIsWrong(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, wrong := range []bool{false, true} {
 		r, now := found(50), 1000.
-		r.imposed.believed = true
-		r.believe(at(now), unable, 0.3)
+		r.believe(at(now), unable, tally{calls: 100, refused: 30})
 		for ; now < 1200; now += 1 / r.Now() {
 			r.Sent(at(now), 1)
-			if share := 0.3; random.Float64() < share && !(wrong && r.imposed.dip) {
+			if share := 0.3; random.Float64() < share && !(wrong && r.imposed.dip > 0) {
 				r.Refused(at(now), at(now), at(now), true)
 			} else {
 				r.Accepted(at(now), at(now), 1)

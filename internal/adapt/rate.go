@@ -225,8 +225,8 @@ func (r *Rate) limit(rate float64) float64 {
 
 func (r *Rate) tell() {
 	to := min(r.rate, r.offered)
-	if r.imposed.dip {
-		to /= 2
+	if r.imposed.dip > 0 {
+		to = min(to, r.imposed.dip)
 	}
 	if r.row >= halving {
 		to = min(to, max(math.Ldexp(to, -r.row/halving), leastBlind*r.cost))
