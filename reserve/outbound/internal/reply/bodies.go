@@ -49,22 +49,20 @@ type found struct {
 	Refusal
 	refuses  bool
 	crowd    bool // in words: there are too many at a time
-	answered bool // the server has done what was asked, or a part of it
+	answers  bool // by its status
+	answered bool // the server has done what was asked, or a part of it: the rest is not read
 	points   [len(points)]float64
 }
 
 // readBody reads a refusal, or what may be one. An answer with a result is none, and one that is cut off neither.
 func readBody(r *http.Response, body []byte) (Refusal, bool) {
-	f, answer := found{Refusal: Refusal{headers: http.Header{}}}, r.StatusCode < 400
-	if answer && !tooMany.Match(body) && !sentence.Match(body) {
-		return Refusal{}, false
-	}
+	f := found{Refusal: Refusal{headers: http.Header{}}, answers: r.StatusCode < 400}
 	f.value("", "", "code", get(r.Header, "X-Amzn-Errortype"))
-	if whole := f.read(body, ""); answer && (!whole || f.answered) {
+	if whole := f.read(body, ""); f.answers && (!whole || f.answered) {
 		return Refusal{}, false
 	}
 	if len(f.headers) == 0 {
-		if words := inWords.FindSubmatch(body); words != nil {
+		if words := inWords.FindSubmatch(body[:min(len(body), maxWords)]); words != nil {
 			f.headers.Set("Retry-After", string(cmp.Or(string(words[1]), string(words[2]))))
 		}
 	}
@@ -80,7 +78,7 @@ var element = regexp.MustCompile(`<(\w+)>([^<]*)</`)
 func (f *found) read(text []byte, top string) (whole bool) {
 	begin := bytes.IndexAny(text, "{[")
 	if begin < 0 {
-		for _, e := range element.FindAllSubmatch(text, -1) {
+		for _, e := range element.FindAllSubmatch(text[:min(len(text), maxWords)], -1) {
 			f.value(top, "", string(e[1]), string(e[2]))
 		}
 		return true
@@ -88,8 +86,10 @@ func (f *found) read(text []byte, top string) (whole bool) {
 	return f.walk(json.NewDecoder(bytes.NewReader(text[begin:])), top, "", "", 0)
 }
 
-// deepest bounds the depth of nested values.
-const deepest = 1000
+const (
+	deepest  = 1000    // nested values
+	maxWords = 4 << 10 // bytes in which words or XML are read
+)
 
 // walk reads a value, with the key that it is under, the key above, and the one at the top.
 func (f *found) walk(d *json.Decoder, top, under, key string, depth int) (whole bool) {
@@ -100,7 +100,7 @@ func (f *found) walk(d *json.Decoder, top, under, key string, depth int) (whole 
 	}
 	if !nested {
 		f.value(top, under, key, value)
-		return true
+		return !f.answers || !f.answered
 	}
 	for d.More() {
 		above, name := under, key
@@ -120,6 +120,7 @@ func (f *found) walk(d *json.Decoder, top, under, key string, depth int) (whole 
 var plain = strings.NewReplacer("_", "", "-", "")
 
 func (f *found) value(top, under, key string, value any) {
+	f.answered = f.answered || value != nil && slices.Contains(results, top)
 	var text string
 	switch v := value.(type) {
 	case string:
@@ -133,7 +134,6 @@ func (f *found) value(top, under, key string, value any) {
 		f.Whole = f.Whole || v && key == "global" // Discord's
 		f.answered = f.answered || v && top == "ok"
 	}
-	f.answered = f.answered || value != nil && slices.Contains(results, top)
 	if under == "headers" { // of the server behind OpenRouter
 		f.headers.Set(key, text)
 		return

@@ -182,6 +182,7 @@ func TestOddHeaders(t *testing.T) {
 		{"a page about it", "", 403, "Content-Type: text/html", "<p>Forbidden. See <a>our rate limits</a></p>", Reply{}},
 		{"an answer about it", "", 200, "", `{"error":"rate limit exceeded"}`, Reply{}},
 		{"another status about it", "", 404, "", `{"error":{"code":"rate_limit_exceeded"}}`, Reply{}},
+		{"an answer with braces in a text", "https://api.example.com/graphql", 200, "", `{"errors":[{"type":"RATE_LIMITED"}],"data":{"x":"{y}"}}`, Reply{}},
 		{"a field of that name", "https://api.example.com/graphql", 200, "", `{"errors":[{"message":"Cannot query field \"rateLimit\" on type \"X\""}]}`, Reply{}},
 		{"Apollo, only a sentence", "https://api.example.com/graphql", 200, "", `{"errors":[{"message":"Too many requests, please try again in 54 seconds.","extensions":{"code":"INTERNAL_SERVER_ERROR"}}]}`, refused(54 * s)},
 	})
