@@ -55,7 +55,7 @@
 //	a response that tells no usage, or breaks before    the estimate of its prompt and of its text; if there is no
 //	                                                    text, the mean output of its kind
 //	a stream that ends with an error                    what it put out; after an overload or a rate limit the key's
-//	                                                    calls stop for a second
+//	                                                    calls stop for a second, or as long as it says
 //	no response, or a status from 500 on                the estimate, once: see [RefundFailures]
 //	a response in the background (OpenAI)               what the GET that asks for it tells
 //

@@ -81,6 +81,21 @@ func TestEndings(t *testing.T) {
 		{"Gemini, words", doc, `{"error":{"code":503,"message":"The model is experiencing high demand"}}`, refusal},
 		{"too many at a time", sse, "data: {\"error\":{\"code\":\"too_many_concurrent_requests\"}}\n\n", refusal},
 		{"too large", sse, "data: {\"error\":{\"code\":\"too_many_tokens\"}}\n\n", failed},
+		{"OpenAI, in words", sse, "data: {\"error\":{\"message\":\"The engine is currently overloaded\",\"type\":\"server_error\",\"code\":null}}\n\n", refusal},
+		{"OpenAI, slow down", sse, "data: {\"error\":{\"type\":\"slow_down\",\"code\":null}}\n\n", refusal},
+		{"OpenAI, the Responses API in words", sse, "data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"server_error\",\"message\":\"Rate limit reached for gpt-5\"}}}\n\n", refusal},
+		{"OpenAI, Codex tells its limits", sse, "data: {\"type\":\"codex.rate_limits\",\"rate_limits\":{\"allowed\":true}}\n\n", well},
+		{"Anthropic, an error after CRLF that is cut off", sse, "event: error\r\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"mess", refusal},
+		{"Mistral, a stream", sse, "data: {\"object\":\"error\",\"message\":\"x\",\"type\":\"rate_limited\",\"param\":null,\"code\":\"1300\"}\n\n", refusal},
+		{"Groq", sse, "event: error\ndata: {\"error\":{\"message\":\"llama is currently over capacity\",\"type\":\"internal_server_error\"}}\n\n", refusal},
+		{"Groq, another error", sse, "event: error\ndata: {\"error\":{\"message\":\"Failed to call a function\",\"code\":\"tool_use_failed\"}}\n\n", failed},
+		{"Zhipu", sse, "data: {\"error\":{\"code\":\"1302\",\"message\":\"x\"}}\n\n", refusal},
+		{"MiniMax", doc, `{"base_resp":{"status_code":1002,"status_msg":"rate limit exceeded(RPM)"}}`, refusal},
+		{"MiniMax, well", doc, `{"usage":{"total_tokens":15},"base_resp":{"status_code":0,"status_msg":"success"}}`, well},
+		{"Qianfan", doc, `{"error_code":336501,"error_msg":"Rate limit reached for RPM"}`, refusal},
+		{"DeepSeek", sse, ": keep-alive\n\ndata: {\"error\":{\"message\":\"x\",\"type\":\"server_busy\"}}\n\n", refusal},
+		{"NIM", sse, "data: {\"error\":{\"message\":\"Worker queue is full\"}}\n\n", refusal},
+		{"text about it", doc, `{"choices":[{"message":{"content":"{\"error\":{\"code\":429}}"}}],"usage":{"prompt_tokens":3}}`, well},
 		{"any, error is false", doc, `{"error":false,"code":200,"text":"x"}`, well},
 	} {
 		t.Run(c.server, func(t *testing.T) {
@@ -98,22 +113,31 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// A refusal in a stream stops the key for a second, and costs what came out.
+// A refusal in a stream stops the key for a second, or as long as it says, and costs what came out.
 func TestRefusalInAStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var times []time.Duration
-		begin := time.Now()
-		transport := reserve.Must(New(answer(func(*http.Request, string) *http.Response {
-			if times = append(times, time.Since(begin)); len(times) == 2 {
-				return says(200, "data: {\"choices\":[{\"delta\":{\"content\":\"one two three\"}}]}\n\ndata: {\"error\":{\"code\":429}}\n\n", "Content-Type: text/event-stream")
+	for event, want := range map[string]time.Duration{
+		`{"error":{"code":429}}`: time.Second,
+		`{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"Limit 30000, Used 29000. Please try again in 11.054s. Visit https://x"}}}`: 11054 * time.Millisecond,
+		`{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"36s"}]}}`:                                                                            36 * time.Second,
+		`{"error":{"details":[{"retryDelay":"0.2s"}],"code":429}}`:                                                                                                         time.Second,
+		`{"error":{"code":429,"message":"Try again in 3 hours."}}`:                                                                                                         5 * time.Minute,
+		`{"error":{"code":"server_error","message":"Retry in 30s."}}`:                                                                                                      0,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var times []time.Duration
+			begin := time.Now()
+			transport := reserve.Must(New(answer(func(*http.Request, string) *http.Response {
+				if times = append(times, time.Since(begin)); len(times) == 2 {
+					return says(200, "data: {\"choices\":[{\"delta\":{\"content\":\"one two three\"}}]}\n\ndata: "+event+"\n\n", "Content-Type: text/event-stream")
+				}
+				return used(10, 5)
+			}), OpenAI(), Limits{RequestsPerMinute: 1000, TokensPerMinute: 100_000}))
+			for range 3 {
+				_, err := post(transport, openAIChat, `{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}],"max_tokens":5000}`)
+				require.NoError(t, err)
 			}
-			return used(10, 5)
-		}), OpenAI(), Limits{RequestsPerMinute: 1000, TokensPerMinute: 100_000}))
-		for range 3 {
-			_, err := post(transport, openAIChat, `{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}],"max_tokens":5000}`)
-			require.NoError(t, err)
-		}
-		require.Equal(t, []time.Duration{0, 0, time.Second}, times)
-		require.Less(t, transport.held(tokens), 100)
-	})
+			require.Equal(t, []time.Duration{0, 0, want}, times, event)
+			require.Less(t, transport.held(tokens), 100)
+		})
+	}
 }

@@ -3,6 +3,7 @@ package llm
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,29 +16,21 @@ type endpoint struct {
 }
 
 // freeEnds ask no model for anything, or are limited otherwise.
-var freeEnds = map[string]bool{
-	"batches": true, "batchPredictionJobs": true, "batchGenerateContent": true, "asyncBatchEmbedContent": true,
-	"files": true, "uploads": true, "upload": true, "blobs": true, "cancel": true,
-	"count_tokens": true, "countTokens": true, "computeTokens": true, "count-tokens": true, "input_tokens": true,
-	"tokenize": true, "detokenize": true, "models": true, "jobs": true, "vector_stores": true, "file_batches": true,
-	"search": true, "assistants": true, "threads": true, "conversations": true, "items": true, "evals": true,
-	"cachedContents": true, "tunedModels": true, "containers": true, "sessions": true, "client_secrets": true,
-	"pull": true, "push": true, "create": true, "copy": true, "show": true, "delete": true,
-}
+var freeEnds = strings.Fields("batches batchPredictionJobs batchGenerateContent asyncBatchEmbedContent files uploads " +
+	"upload blobs cancel count_tokens countTokens computeTokens count-tokens input_tokens tokenize detokenize models jobs " +
+	"vector_stores file_batches search assistants threads conversations items evals cachedContents tunedModels containers " +
+	"sessions client_secrets pull push create copy show delete")
 
-var silentEnds = map[string]bool{
-	"embeddings": true, "embed": true, "embedContent": true, "batchEmbedContents": true, "moderations": true,
-	"rerank": true, "speech": true, "classify": true,
-}
+var silentEnds = strings.Fields("embeddings embed embedContent batchEmbedContents moderations rerank speech classify")
 
 func endpointOf(r *http.Request) (e endpoint) {
 	path := strings.TrimRight(r.URL.Path, "/")
 	e.name = path[strings.LastIndexAny(path, "/:")+1:]
 	e.model = modelIn(path)
-	e.free = r.Method != http.MethodPost || freeEnds[e.name] || strings.Contains(path, "/upload/") ||
+	e.free = r.Method != http.MethodPost || slices.Contains(freeEnds, e.name) || strings.Contains(path, "/upload/") ||
 		strings.Contains(path, "/uploads/") ||
 		e.name == "messages" && strings.Contains(path, "/threads/")
-	e.silent = silentEnds[e.name]
+	e.silent = slices.Contains(silentEnds, e.name)
 	if e.images = strings.Contains(path, "/images/"); e.images {
 		e.silent = true // until it tells: gpt-image-1 does
 	}

@@ -26,14 +26,7 @@ const (
 	notChance = 3 // in a row
 )
 
-// stop stops the key after a refusal without a time.
-func (f *flight) stop(c *call, now time.Time) {
-	if rest := f.refuse(c, now); rest > 0 {
-		c.account.stop(now.Add(rest))
-	}
-}
-
-// refuse returns how long no call may go.
+// refuse returns how long no call may go after a refusal without a time; 0: they may.
 func (f *flight) refuse(c *call, now time.Time) (rest time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

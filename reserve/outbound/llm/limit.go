@@ -8,6 +8,7 @@ import (
 
 	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
 // limit is the lower of what the user gave and what the server told.
@@ -179,11 +180,11 @@ func (a *account) observe(c *call, r *http.Response) {
 		case first:
 			(*engine.Limiter)(l).Charge(c.price(kind))
 		case counted && left <= n:
-			a.divide(kind, n, left, c, isRefusal(r.StatusCode))
+			a.divide(kind, n, left, c, reply.Refuses(r.StatusCode))
 		}
 	}
 	if told || r.StatusCode < 300 {
-		if isRefusal(r.StatusCode) && a.flight.closed.Load() { // until its stop is known
+		if reply.Refuses(r.StatusCode) && a.flight.closed.Load() { // until its stop is known
 			a.stop(a.of.clock.Now().Add(heeded))
 		}
 		a.flight.open()

@@ -33,5 +33,3 @@ func (t *Transport) answered(r *http.Request, response *http.Response, err error
 		Header: h, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)), Request: r,
 	}, nil
 }
-
-func isRefusal(status int) bool { return status == 429 || status == 503 || status == 529 }

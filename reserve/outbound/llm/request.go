@@ -121,7 +121,9 @@ func (c *call) answered(r *http.Response) {
 			r.Header.Set("X-Should-Retry", "false")
 		}
 		if !said.Told && len(said.Limits) == 0 {
-			a.flight.stop(c, now)
+			if rest := a.flight.refuse(c, now); rest > 0 {
+				a.stop(now.Add(rest))
+			}
 		}
 	}
 	if r.StatusCode == http.StatusTooManyRequests && !c.most && !c.file && a.of.settles && a.flight.Out() > 1 {

@@ -110,7 +110,7 @@ func (c *call) finish(d *reading) {
 		}
 	}
 	if d.counter.ending == refusal {
-		c.account.stop(c.account.of.clock.Now().Add(firstRest))
+		c.account.stop(c.account.of.clock.Now().Add(max(firstRest, d.counter.after)))
 	}
 	c.spent = n
 }

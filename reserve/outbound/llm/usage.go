@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
 const (
@@ -34,10 +37,11 @@ type Usage struct {
 // usageForm has the places of all providers' usages, which don't contradict each other.
 var usageForm = formOf(map[field]string{
 	ofType: "type", ofID: "id", ofStatus: "status",
-	// A code says what an error is. OpenRouter has it in a choice, Ollama and TGI a sentence in its place, the
-	// Responses API, DashScope and vLLM at the top.
-	ofError: "error error.type error.code error.status response.error.code choices[.error.code error_type delta.error",
-	ofCode:  "code",
+	// A code or a sentence says what an error is, and until when. OpenRouter has it in a choice, the Responses API,
+	// DashScope, vLLM, Mistral and MiniMax at the top.
+	ofError: "error error.type error.code error.status error.message error.details[.retryDelay response.error.code " +
+		"response.error.message choices[.error.code error_type delta.error",
+	ofCode: "code message error_msg base_resp.status_msg",
 	ofInput: inUsages("prompt_tokens input_tokens inputTokens promptTokenCount inputTokenCount") +
 		" prompt_eval_count", // Ollama
 	ofCacheWrite: inUsages("cache_creation_input_tokens cacheWriteInputTokens toolUsePromptTokenCount " +
@@ -103,10 +107,11 @@ type counter struct {
 	count  count
 	all    bool // input that was read from a cache is counted, too
 	ending ending
-	id     string // of the response
-	later  bool   // the response is not complete: its usage comes when it is asked for
-	seen   bool   // text was put out
-	milli  int64  // thousandths of a token, put out since the latest usage
+	after  time.Duration // for which a refusal wants no call
+	id     string        // of the response
+	later  bool          // the response is not complete: its usage comes when it is asked for
+	seen   bool          // text was put out
+	milli  int64         // thousandths of a token, put out since the latest usage
 }
 
 func (c *counter) begin(ignored *ignored) {
@@ -121,13 +126,18 @@ func (c *counter) value(is field, text []byte, quoted bool) {
 	}
 	switch is {
 	case ofType:
-		if c.repeat = bytes.HasSuffix(text, []byte(".done")); string(text) == "error" {
+		c.repeat = bytes.HasSuffix(text, []byte(".done"))
+		switch string(text) {
+		case "error":
 			c.ending = max(c.ending, failed)
+		case "rate_limited", "service_tier_capacity_exceeded": // Mistral's
+			c.ending = refusal
 		}
 	case ofError:
-		c.ending = max(c.ending, failed, endingOf(text))
+		c.ending = max(c.ending, failed)
+		c.fails(text)
 	case ofCode:
-		c.ending = max(c.ending, endingOf(text))
+		c.fails(text)
 	case ofID:
 		c.id = string(text[:min(len(text), maxModel)])
 	case ofStatus:
@@ -200,16 +210,18 @@ func (c *counter) take() {
 	n.known = true
 }
 
-func endingOf(code []byte) ending {
-	if refusals.Match(code) {
-		return refusal
+// fails reads a code, or a sentence.
+func (c *counter) fails(why []byte) {
+	if refusals.Match(why) {
+		c.ending = refusal
 	}
-	return well
+	c.after = max(c.after, min(reply.Wait(string(why)), 5*time.Minute)) // as of outbound.WithMaxRetryAfter
 }
 
 // refusals are errors that say that there were too many calls, or that the server is overloaded.
-var refusals = regexp.MustCompile(`(?i)^(429|503|529)$|exhausted|unavailable|rate.?limit|overload|throttl|too busy|` +
-	`too.?many.?(concurrent|requests)|server busy|pending requests|capacity|queue.?(is.)?full|high demand`)
+var refusals = regexp.MustCompile(`(?i)^(429|503|529|130[2-5])$|exhausted|unavailable|rate.?limit|overload|throttl|` +
+	`too busy|too.?many.?(concurrent|requests)|server.?busy|slow.?down|pending requests|capacity|queue.?(is.)?full|` +
+	`high demand`) // 1302 to 1305 are Zhipu's
 
 // unsaid returns the tokens put out since the latest usage.
 func (c *counter) unsaid() int { return int(min((c.milli+500)/1000, maxTokens)) }

@@ -68,7 +68,7 @@ func readBody(r *http.Response, body []byte) (Refusal, bool) {
 	}
 	f.NotRate = f.NotRate || f.crowd && len(f.headers) == 0 && get(r.Header, "Retry-After") == ""
 	f.restores()
-	return f.Refusal, f.refuses || refuses(r.StatusCode)
+	return f.Refusal, f.refuses || Refuses(r.StatusCode)
 }
 
 var element = regexp.MustCompile(`<(\w+)>([^<]*)</`)

@@ -80,7 +80,7 @@ func (d *Dialect) one(remaining, limit, reset string, clock clock, name string, 
 
 // alone reports whether a reset alone says that nothing is left: in a refusal, and in GitHub's 403.
 func (s *Reply) alone(epoch bool) bool {
-	return refuses(s.Status) || epoch && s.Status == http.StatusForbidden
+	return Refuses(s.Status) || epoch && s.Status == http.StatusForbidden
 }
 
 func (d *Dialect) left(s *Reply, left Left) {

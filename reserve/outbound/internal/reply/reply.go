@@ -76,7 +76,7 @@ func (s *Reply) HasRoom() bool {
 func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	clock := clock{of: r.Header, received: received}
 	cached := false
-	if clock.age, cached = cachedFor(r.Header); cached && !refuses(r.StatusCode) {
+	if clock.age, cached = cachedFor(r.Header); cached && !Refuses(r.StatusCode) {
 		return Reply{Cached: true}
 	}
 	s.Status = r.StatusCode
@@ -124,7 +124,8 @@ func (s *Reply) usedUp() {
 	}
 }
 
-func refuses(status int) bool {
+// Refuses reports whether a status alone refuses.
+func Refuses(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == 529
 }
 
@@ -132,7 +133,7 @@ func refuses(status int) bool {
 // reset, whenever that is.
 func refused(r *http.Response, s *Reply) bool {
 	if r.StatusCode != http.StatusForbidden {
-		return refuses(r.StatusCode)
+		return Refuses(r.StatusCode)
 	}
 	return s.Told || get(r.Header, "Retry-After") != "" || s.Empty || s.NotRate ||
 		slices.ContainsFunc(s.Limits, func(l Limit) bool { return l.Stop > 0 || l.Short })

@@ -69,6 +69,15 @@ func withUnit(v string) (time.Duration, bool) {
 	return times(n, units[says[2]]), ok
 }
 
+// Wait returns for how long a text tells to wait: "36s", "Please try again in 11.05s"; 0: it does not.
+func Wait(text string) time.Duration {
+	if says := inWords.FindStringSubmatch(text); says != nil {
+		text = says[1]
+	}
+	d, _ := withUnit(text)
+	return d
+}
+
 var (
 	unit  = regexp.MustCompile(`^([\d.]+) ?(ms|mil|sec|min|hour|day)`)
 	units = map[string]time.Duration{"ms": time.Millisecond, "mil": time.Millisecond, "sec": time.Second,
