@@ -288,6 +288,34 @@ func TestLearnedDay(t *testing.T) {
 	})
 }
 
+// A day's limit that no response has told for a day is gone with the first call that the server accepts: it was another
+// server's, or a gateway's.
+func TestADayThatIsToldNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		transport, err := New(answer(func(*http.Request, string) *http.Response {
+			if calls++; calls == 1 {
+				return used(1, 0, "x-ratelimit-limit-requests-day: 2", "x-ratelimit-remaining-requests-day: 1", "x-ratelimit-reset-requests-day: 86400")
+			}
+			return used(1, 0)
+		}), OpenAI(), Limits{}, WithMargin(0))
+		require.NoError(t, err)
+		begin := time.Now()
+		for range 3 {
+			_, err := post(transport, api, `{"model":"m"}`)
+			require.NoError(t, err)
+		}
+		require.InDelta(t, 12, time.Since(begin).Hours(), .1) // half of it is refilled
+		time.Sleep(25 * time.Hour)
+		begin = time.Now()
+		for range 10 {
+			_, err := post(transport, api, `{"model":"m"}`)
+			require.NoError(t, err)
+		}
+		require.Less(t, time.Since(begin), time.Second)
+	})
+}
+
 // One of a thousand calls of a day that ends in an hour is left: the others wait until then, whatever the header's name.
 func TestADayThatEnds(t *testing.T) {
 	for _, of := range []string{"requests-day", "tokens-day", "requests"} {

@@ -17,9 +17,10 @@ type limit struct {
 	size atomic.Int32 // what holds; 0: there is no limit
 
 	// Guarded by the account's lock.
-	given, told int32  // 0: not
-	low         int32  // a far lower limit that the latest response told; 0: it told none
-	share       *share // nil: all of it is ours
+	given, told int32     // 0: not
+	heard       time.Time // when a response told it last
+	low         int32     // a far lower limit that the latest response told; 0: it told none
+	share       *share    // nil: all of it is ours
 }
 
 // limiter is nil if this process has none.
@@ -64,7 +65,7 @@ func (a *account) follow(k kind, n int32) (first bool) {
 		a.of.ignored.add(badLimit)
 		return false
 	}
-	m.low, m.told = 0, n
+	m.low, m.told, m.heard = 0, n, a.of.clock.Now()
 	a.hold(k)
 	return size == 0
 }
@@ -141,6 +142,22 @@ func (a *account) kindOf(h *header, s span, n int32) kind {
 	return is
 }
 
+// forgetDays forgets the days' limits that no response has told for a day, though the server accepts calls.
+func (a *account) forgetDays() {
+	for _, k := range []kind{dayRequests, dayTokens} {
+		m := &a.limits[k]
+		if m.size.Load() == 0 {
+			continue
+		}
+		a.mu.Lock()
+		if m.told > 0 && a.of.clock.Now().Sub(m.heard) > day {
+			m.told = 0
+			a.hold(k)
+		}
+		a.mu.Unlock()
+	}
+}
+
 // correct charges a day's limit what others have used of it.
 func (a *account) correct(k kind, left int32, reset time.Duration, c *call) {
 	a.mu.Lock()
@@ -182,6 +199,9 @@ func (a *account) observe(c *call, r *http.Response) {
 		case counted && left <= n:
 			a.divide(kind, n, left, c, reply.Refuses(r.StatusCode))
 		}
+	}
+	if r.StatusCode < 300 {
+		a.forgetDays()
 	}
 	if told || r.StatusCode < 300 {
 		if reply.Refuses(r.StatusCode) && a.flight.closed.Load() { // until its stop is known
