@@ -245,7 +245,7 @@ func (q *Queue) fillUp(p *Place, permits float64) time.Duration {
 		if o.wait >= someday {
 			break
 		}
-		one := p.Options[o.option].rate(p, q.rateOf)
+		one := p.rate(&p.Options[o.option])
 		if one == 0 { // it is not known, or there is no limit
 			return o.wait
 		}

@@ -22,12 +22,7 @@ const someday = reserve.Forever - 1
 
 // asked reports whether asking the limits tells all.
 func (o *Option) asked() bool {
-	for i := range o.Limits {
-		if o.Limits[i].blocks() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(o.Limits, func(l Limit) bool { return l.blocks() })
 }
 
 // ask returns the wait at a limit that the place holds nothing at, behind what the option asks of the same limit.
@@ -64,20 +59,19 @@ func (p *Place) wait(now int64, option int, h *hold) (longest time.Duration) {
 	return longest
 }
 
-// rate returns a place's (nil: the limits') permits per second at the slowest limit; 0: unknown.
-func (o *Option) rate(p *Place, of func(*Limit) float64) float64 {
+// rate returns a place's permits per second at the slowest limit of an option; 0: unknown.
+func (p *Place) rate(o *Option) float64 {
 	slowest := math.Inf(1)
 	for i := range o.Limits {
 		l := &o.Limits[i]
-		rate := of(l)
-		if rate == 0 && l.blocks() {
-			return 0
-		}
-		if rate > 0 && p != nil && l.Permits > 0 {
-			rate *= float64(p.Permits) / float64(l.Permits)
-		}
-		if rate > 0 {
+		rate := p.queue.rateOf(l)
+		switch {
+		case rate > 0 && l.Permits > 0:
+			slowest = min(slowest, rate*(float64(p.Permits)/float64(l.Permits)))
+		case rate > 0:
 			slowest = min(slowest, rate)
+		case l.blocks():
+			return 0
 		}
 	}
 	if math.IsInf(slowest, 1) {

@@ -40,12 +40,6 @@ func (s *Places) Out() int {
 	return s.out
 }
 
-func (s *Places) Full() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.out >= s.n
-}
-
 func (s *Places) free() bool { return s.out < s.n && len(s.waiting) == 0 }
 
 // wait returns the wait for a place; the queue looks again when one is free.

@@ -10,7 +10,6 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/internal/engine"
-	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/order"
 )
 
@@ -153,19 +152,6 @@ func (q *Queue) Close(option int, closed bool) {
 
 func (q *Queue) Waiting() int { return int(q.waiting.Load()) }
 
-// Rate returns the sum of the options' rates at their slowest limits; 0: one is unknown.
-func Rate(options []Option) (sum float64) {
-	for i := range options {
-		rate := options[i].rate(nil, func(l *Limit) float64 { return limit.Finite(l.By) })
-		if rate == 0 {
-			return 0
-		}
-		sum += rate
-	}
-	return sum
-}
-
-// Counts returns those of each class, at one moment.
 func (q *Queue) Counts() []order.Counts {
 	q.lock()
 	defer q.mu.Unlock()
