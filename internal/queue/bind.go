@@ -146,7 +146,7 @@ func (q *Queue) bindTo(p *Place, h *hold, err error, begin int64) (back *hold) {
 func (q *Queue) fails(now int64, p *Place, err error) *hold {
 	var late *reserve.WaitError
 	if errors.As(err, &late) {
-		if p.early = q.leaving > 0; p.early {
+		if p.early = q.leaving > 0 && now < p.latest; p.early {
 			return nil
 		}
 		if add(now, late.Wait) > p.latest {

@@ -191,7 +191,7 @@ func (p *Place) correct(actual int) {
 	}
 }
 
-func (p *Place) Settle(actual int) { p.settleThen(max(0, actual), false, p.queue.left) }
+func (p *Place) Settle(actual int) { p.settleThen(max(0, actual), false, p.queue.giveBack) }
 
 // giveUp is Settle(0) for a caller that does not get what it has waited for, although it has settled it already.
 func (p *Place) giveUp() { p.settleThen(0, true, p.queue.left) }
