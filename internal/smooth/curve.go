@@ -1,6 +1,9 @@
 package smooth
 
-import "math"
+import (
+	"math"
+	"sort"
+)
 
 // A Curve is what permits cost at a rate. It is immutable, and safe for concurrent use.
 type Curve struct {
@@ -62,6 +65,23 @@ func (c *Curve) Ahead() int64 {
 		return 0
 	}
 	return c.cold()
+}
+
+// AtOnce returns how many permits, paid upfront, may be ready without a wait, however long nobody asks. Where stored permits
+// have a price, that are fewer the more are stored.
+func (c *Curve) AtOnce(stored float64) int {
+	switch {
+	case c.unlimited():
+		return math.MaxInt
+	case c.Free():
+		return int(min(math.MaxInt64/2, c.Capacity+1e-9))
+	}
+	ahead := c.Ahead()
+	fresh := int(float64(ahead) / c.Interval)
+	return sort.Search(fresh, func(before int) bool {
+		_, cost := c.Price(stored, float64(before+1))
+		return roundUp(cost) > ahead
+	})
 }
 
 func (c *Curve) cold() int64 {

@@ -9,17 +9,12 @@ import (
 // Size returns how many permits can be stored; a request may be of any size.
 func (l *Ledger) Size() (capacity float64, largest int) { return l.curve.Capacity, math.MaxInt }
 
-// AtOnce returns how many permits may be ready without a wait, if the ledger is as full as it can be. Paid later, that
-// is any number.
+// AtOnce returns how many permits may be ready without a wait, however long nobody asks. Paid later, that is any number.
 func (l *Ledger) AtOnce() int {
-	if !l.upfront || l.curve.unlimited() {
+	if !l.upfront {
 		return math.MaxInt
 	}
-	permits := l.curve.Capacity
-	if !l.curve.Free() {
-		permits = float64(l.curve.Ahead()) / l.curve.Interval
-	}
-	return int(min(math.MaxInt64/2, permits+1e-9))
+	return l.curve.AtOnce(l.stored)
 }
 
 func (l *Ledger) NextFree(now int64) int64 { return l.behind(now, 0, 1) }

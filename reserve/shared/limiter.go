@@ -107,8 +107,8 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 }
 
 // ReserveWithin reserves n permits (at least 1) if they may be used within maxWait, the policy's longest wait and the
-// context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError]. Negative counts as 0. If the
-// context ends during the call, its permits are given back.
+// context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError], or a *[reserve.SizeError] if no
+// such time ever comes. Negative counts as 0. If the context ends during the call, its permits are given back.
 //
 // Cancel and Settle of the reservation ask the store, and report no error: if that fails, the permits are lost. A
 // request that settles for less while it waits for its own permits may go earlier; those behind it keep their times.
@@ -147,8 +147,12 @@ func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 	if l.now() < l.busy.Load() && n > 0 {
 		return false, nil
 	}
+	if err := l.check(n); err != nil {
+		return false, err
+	}
 	_, err := l.reserve(ctx, buys(n, 0, never))
-	if _, refused := err.(*reserve.WaitError); refused {
+	switch err.(type) {
+	case *reserve.WaitError, *reserve.SizeError:
 		return false, nil
 	}
 	return err == nil, err
@@ -212,6 +216,11 @@ func (l *Limiter) unanswered(
 }
 
 func (l *Limiter) refused(ctx context.Context, r *request, maxWait time.Duration) error {
+	if t := l.terms.Load(); maxWait == 0 && t.upfront { // no time that it is told would come
+		if most := t.curve.AtOnce(r.after.stored); most > 0 && r.permits > most {
+			return &reserve.SizeError{Permits: r.permits, Max: most}
+		}
+	}
 	e := &reserve.WaitError{Wait: time.Duration(r.wait), MaxWait: maxWait, Limit: l.name}
 	if until, limited := ctx.Deadline(); limited {
 		if left := time.Until(until); left < maxWait {

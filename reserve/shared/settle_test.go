@@ -43,6 +43,26 @@ func TestSettledWhileItWaits(t *testing.T) {
 	})
 }
 
+// Where nobody waits, a request for more than is ever there at once is too large. A caller that waits gets it.
+func TestMoreThanIsEverThere(t *testing.T) {
+	eachStore(t, func(t *testing.T, c place) {
+		for i, p := range []*reserve.Policy{
+			reserve.Must(pace.TokenBucket(1, 5)), reserve.Must(warmup.Policy(1, 10*time.Second, reserve.PayUpfront())),
+			reserve.Must(pace.Bursty(0.5, pace.WithBurst(time.Second), reserve.PayUpfront())),
+		} {
+			most := []int{5, 1, 1}[i]
+			l := newGroup(t, c, fmt.Sprint("more ", i), 1, p).processes[0]
+			_, err := l.ReserveWithin(t.Context(), most+1, 0)
+			require.Equal(t, &reserve.SizeError{Permits: most + 1, Max: most}, err)
+			ok, err := l.TryAcquire(t.Context(), most+1)
+			require.NoError(t, err)
+			require.False(t, ok)
+			_, err = l.ReserveWithin(t.Context(), most+1, time.Hour)
+			require.NoError(t, err)
+		}
+	})
+}
+
 // A request that waited for its own permits, and settles for less after it was granted, had no more than these.
 func TestSettledAfterItWaited(t *testing.T) {
 	eachStore(t, func(t *testing.T, c place) {

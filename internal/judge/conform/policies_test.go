@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -91,7 +92,9 @@ func twoVersions(t *testing.T, random *rand.Rand, client *redis.Client, number i
 		in, err := journal[who].ReserveWithin(t.Context(), n, maxWait)
 		on, failed := script[who].ReserveWithin(t.Context(), n, maxWait)
 		var refused [2]*reserve.WaitError
-		if err != nil || failed != nil {
+		if large := (*reserve.SizeError)(nil); errors.As(err, &large) {
+			require.Equal(t, err, failed, "%s, operation %d", what, i)
+		} else if err != nil || failed != nil {
 			at := fmt.Sprintf("%s, operation %d: %d of version %d within %v, after %v", what, i, n, who, maxWait, time.Since(begin))
 			require.ErrorAs(t, err, &refused[0], "%s: the store grants it; the script: %v", at, failed)
 			require.ErrorAs(t, failed, &refused[1], "%s: the script grants it; the store: %v", at, err)
