@@ -114,9 +114,6 @@ func (q *Queue) bindTo(p *Place, h *hold, err error, begin int64) (back *hold) {
 	now := q.seen
 	if q.asking = nil; q.blocks {
 		q.cost += (now - begin - q.cost) / 4
-		if h != nil {
-			q.learn(h)
-		}
 	}
 	if p.state != binding { // it has left meanwhile
 		return h

@@ -34,7 +34,7 @@ type retry struct {
 	due  bool  // something has changed, or an option returned an error
 	at   int64 // not before
 	rest time.Duration
-	lost []bool // by option: it was no better although it had said so, and is not asked before either
+	lost uint64 // by option, of the first 64: it was no better although it had said so, and is not asked before either
 }
 
 func (h *hold) limits() []Limit { return h.place.Options[h.option].Limits }

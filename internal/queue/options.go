@@ -173,12 +173,13 @@ func (q *Queue) reserve(ctx context.Context, p *Place, old *hold, maxWait time.D
 }
 
 // lost returns which options were no better than what the place has.
-func lost(old *hold, held []*hold, errs []error) []bool {
-	all := make([]bool, len(held))
-	for i := range all {
-		all[i] = i != old.option && (held[i] != nil || errs[i] != nil)
+func lost(old *hold, held []*hold, errs []error) (set uint64) {
+	for i := range held {
+		if i != old.option && (held[i] != nil || errs[i] != nil) {
+			set |= 1 << i
+		}
 	}
-	return all
+	return set
 }
 
 func giveUp(old, best *hold, held []*hold) {
@@ -209,7 +210,7 @@ func (h *hold) again(now int64, failed bool) (r retry) {
 	return r
 }
 
-func (r *retry) lose(option int) bool { return r.lost != nil && r.lost[option] }
+func (r *retry) lose(option int) bool { return r.lost>>option&1 != 0 }
 
 // try reserves at an option, and returns the wait there; reserve.Forever: it can't serve the place.
 func (q *Queue) try(
@@ -257,7 +258,7 @@ func (q *Queue) better(h *hold) bool {
 		return false
 	}
 	h.version, h.asked = version, max(h.asked, delay)
-	h.other.due = q.seen < h.other.at && (!p.told() || h.other.lost != nil)
+	h.other.due = q.seen < h.other.at && (!p.told() || h.other.lost != 0)
 	o := q.choose(q.choices(p, h, q.seen), p, h.option, reserve.Forever)
 	return o.option >= 0 && o.option != h.option && o.wait < reserve.Forever
 }

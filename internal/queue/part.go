@@ -4,21 +4,19 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/engine"
-	"github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
 )
 
 // A part is a reservation at one limit.
 type part struct {
-	r      *reserve.Reservation // nil: there is none
-	memory reserve.Reservation  // of the first one, for which a caller may still wait
-	taken  bool                 // memory is
-	here   bool                 // a caller has waited for it
-	lent   bool                 // it is another hold's until this hold is chosen
-	due    int64                // when a promise of the user's is due, as it said last
-	rate   float64              // of a limit that may block
-	source source               // is watched for it
+	r       *reserve.Reservation // nil: there is none
+	memory  reserve.Reservation  // of the first one, for which a caller may still wait
+	taken   bool                 // memory is
+	here    bool                 // a caller has waited for it
+	lent    bool                 // it is another hold's until this hold is chosen
+	watched bool                 // its source tells of changes
+	due     int64                // when a promise of the user's is due, as it said last
 }
 
 func (h *hold) drop(p *part) {
@@ -33,19 +31,20 @@ func (h *hold) drop(p *part) {
 // listen asks a limit that may block what the queue can't ask under its lock, and has it tell of changes.
 func (h *hold) listen(p *part, l *Limit) {
 	q := h.place.queue
-	p.rate = limit.Finite(l.By)
+	q.learn(l.By)
 	p.due = add(q.clock.Now(), p.r.Delay())
-	if p.source = sourceOf(p.r); p.source != nil {
-		p.source.Watch(q.watcherOf(h.option))
+	if of := sourceOf(p.r); of != nil {
+		of.Watch(q.watcherOf(h.option))
+		p.watched = true
 	}
 }
 
 // unlisten ends listen, unless a later change may make the option better than another, here or for a queue around.
 func (h *hold) unlisten(p *part) {
-	if q := h.place.queue; p.source != nil && !p.lent && !q.several && !q.nested.Load() {
-		p.source.Unwatch(q.watcherOf(h.option))
+	if q := h.place.queue; p.watched && !p.lent && !q.several && !q.nested.Load() {
+		sourceOf(p.r).Unwatch(q.watcherOf(h.option))
 	}
-	p.source = nil
+	p.watched = false
 }
 
 // delayAt returns the delay of a part; 0 if it holds nothing. Of the user's promises it is what they said last.

@@ -115,19 +115,19 @@ func (q *Queue) rateOf(l *Limit) float64 {
 	return 0
 }
 
-// learn keeps the rates that a hold's limits have said.
-func (q *Queue) learn(h *hold) {
-	for i := range h.parts {
-		by, p := h.limits()[i].By, &h.parts[i]
-		if !h.limits()[i].blocks() || p.r == nil || !reflect.ValueOf(by).Comparable() {
-			continue
-		}
-		k := slices.IndexFunc(q.rates, func(r rate) bool { return r.by == by })
-		if k < 0 {
-			k, q.rates = len(q.rates), append(q.rates, rate{by: by})
-		}
-		q.rates[k].permitsPerSecond = p.rate
+// learn keeps the rate that a limit says now.
+func (q *Queue) learn(by limit.Limit) {
+	if !reflect.ValueOf(by).Comparable() {
+		return
 	}
+	says := limit.Finite(by)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.IndexFunc(q.rates, func(r rate) bool { return r.by == by })
+	if i < 0 {
+		i, q.rates = len(q.rates), append(q.rates, rate{by: by})
+	}
+	q.rates[i].permitsPerSecond = says
 }
 
 func (q *Queue) watcherOf(option int) *engine.Watcher {
