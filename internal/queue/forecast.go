@@ -120,7 +120,10 @@ func (q *Queue) forecast(p *Place) (longest time.Duration) {
 		}
 		held, holders := q.held(p, i)
 		places := ahead[order.OfPlaces] - holders
-		sum := ahead[min(i, order.Tracked)] - held // of the permits themselves, where that is not tracked
+		sum := ahead[min(i, order.Tracked)] - held
+		if i >= order.Tracked { // of the places' own permits: the others ask as large a part of these as p does
+			sum *= float64(l.permits(p)) / float64(max(1, p.Permits))
+		}
 		var sizes iter.Seq[int]
 		if sum != places && places <= manySizes && isWindow(l) {
 			sizes = q.sizes(p, i, sum)

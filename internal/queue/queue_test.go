@@ -403,3 +403,23 @@ func TestQueuesGiveWayForAWhile(t *testing.T) {
 		}
 	})
 }
+
+// A forecast counts what is ahead in a limit's own permits, also at the fifth limit of an option.
+func TestForecastOfManyLimits(t *testing.T) {
+	bubble(t, func(t *testing.T, l *log) {
+		var limits []queue.Limit
+		for range 4 {
+			limits = append(limits, queue.Limit{By: limit.Of(evenly(1e6))})
+		}
+		limits = append(limits, queue.Limit{By: limit.Of(evenly(1)), Permits: 1})
+		options := []queue.Option{option(limits...)}
+		q := queue.New(queue.Settings{}, options)
+		for i := range 10 {
+			l.ask(q, strconv.Itoa(i), &queue.Place{Permits: 1000, Options: options, Rank: &queue.Rank{}}, reserve.Forever)
+		}
+		last := &queue.Place{Permits: 1000, Options: options, Rank: &queue.Rank{}}
+		require.NoError(t, q.Enter(t.Context(), last, reserve.Forever))
+		require.InDelta(t, 10, last.Delay().Seconds(), .1)
+		last.Cancel()
+	})
+}
