@@ -50,7 +50,8 @@ func (r *Reservation) Cancel() { r.engine().Settle(0) }
 // charged behind all requests that wait. Only the first Cancel or Settle counts.
 //
 // At 10/s, a call that reserved 5 permits and settles at 25 makes the next call wait 2 s longer. If it settles at 1
-// before the next is granted, the next waits 0.4 s less.
+// before the next is granted, the next waits 0.4 s less. A granted request for more than a token bucket's capacity gets
+// less back, or nothing: see pace.NewTokenBucket.
 func (r *Reservation) Settle(actual int) { r.engine().Settle(actual) }
 
 // A Promise implements a Reservation for a [Reserver] outside this package: see [NewReservation]. Its methods mean what
