@@ -34,7 +34,9 @@ func (c *call) admit() error {
 	c.sent = c.t.now()
 	for i := range c.charges {
 		a := &c.charges[i]
-		lim.Begin(a.Held)
+		if lim.Begin(a.Held); a.limit.exact {
+			lim.End(a.Held) // it counts from here
+		}
 		a.holdBlock(c.sent)
 		if a.limit.used == nil {
 			a.keep()

@@ -229,7 +229,7 @@ func situations() []situation {
 			Limits{TokensPerMinute: 100_000}, nil, 20, 0.4, 2.8,
 		},
 		{"a tier up, learned", &backend{tpm: 60_000, says: openAIs, changes: tiers(90*second, 300_000)}, crowd{n: 600, size: small.size}, OpenAI(), Limits{}, nil, 0, 0.01, 0},
-		{"a tier down, learned", &backend{tpm: 120_000, says: openAIs, changes: tiers(90*second, 60_000)}, crowd{n: 600, size: small.size}, OpenAI(), Limits{}, nil, 0, 0.05, 0},
+		{"a tier down, learned", &backend{tpm: 120_000, says: openAIs, changes: tiers(90*second, 60_000)}, crowd{n: 600, size: small.size}, OpenAI(), Limits{}, nil, 0, 0.1, 0},
 		{"a tier down, given", &backend{tpm: 120_000, says: openAIs, changes: tiers(90*second, 60_000)}, crowd{n: 600, size: small.size}, OpenAI(), Limits{TokensPerMinute: 120_000}, nil, 0, 0.07, 0},
 		{
 			"Anthropic's 529 for a minute", &backend{tpm: 450_000, replies: claude, takes: second, refuses: down(30*second, 90*second, 529)},
