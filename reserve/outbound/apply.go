@@ -88,7 +88,7 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 			c.believes(a, func(told *adapt.Told) { told.Accepted(c.heard, c.sent, float64(a.Permits)) })
 		}
 	}
-	c.stops(v, false) // before a new rate lets the next call go
+	c.stops(v, s.Reason, false) // before a new rate lets the next call go
 	c.settle(v.refused)
 	if v.refused {
 		c.throttled(v, s)
@@ -103,20 +103,20 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 	if !s.Cached {
 		c.makeRoom(v, s.NotRate)
 	}
-	c.endProbes()    // the next call's turn
-	c.stops(v, true) // now the limits' debts are known
+	c.endProbes()              // the next call's turn
+	c.stops(v, s.Reason, true) // now the limits' debts are known
 	c.attempt.refusals = v.refusals
 }
 
 // stops applies the stops that include what the limits owe, or the others, and doubts refused limits that are told.
-func (c *call) stops(v *verdict, owed bool) {
+func (c *call) stops(v *verdict, reason string, owed bool) {
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		a, ruling := &all[i], &v.rulings[i]
 		if ruling.owed != owed {
 			continue
 		}
 		if ruling.blamed {
-			c.doubt(a, v.stop)
+			c.doubt(doubtful(all, i, reason), a, v.stop)
 		}
 		wait := ruling.stop
 		if o, known := a.of.Outlook(); known && ruling.owed && !a.of.Traits().Silent {

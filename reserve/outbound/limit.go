@@ -31,15 +31,18 @@ type Limit struct {
 	// Recost, if not nil, returns the cost again when the request is first in its line, for an estimate that improves.
 	// Without a rate, such a limit is not Adaptive by itself.
 	Recost func(*http.Request) int
-	// Exact: the limiter counts as the server does. Only refusals with a time stop it, not headers that tell that
-	// nothing is left.
+	// Exact: the limiter counts as the server does, from the sending of a request. Only refusals with a time stop it, not
+	// headers that tell that nothing is left. How many may go at once stays as told, unless Recost is set: an estimate is
+	// not exact.
 	Exact bool
 	// Penalty is the limit's stop after a refusal without a time, whatever [WithMaxRetryAfter] says: 30 s at Airtable,
 	// 10 min at SEC EDGAR.
 	Penalty time.Duration
 	// Adaptive finds this limit's rate as option [Adaptive] does, below its limiter's.
 	Adaptive bool
-	// Used, if not nil, finds the permits that a request used: see [Usage]. A refused request used none.
+	// Used, if not nil, finds the permits that a request used: see [Usage]. A refused request used none. An estimate
+	// above a token bucket's capacity costs nothing here: such a request goes when the bucket is full, and pays the rest
+	// when it has ended, if it used that. At 1000/s and a capacity of 250, requests that cost 500 and use 250 go at 4/s.
 	Used func(*http.Response) Usage
 	// Lost, if not nil, returns what a request without a response used. If not known, it is charged its cost.
 	Lost func(*http.Request) (permits int, known bool)

@@ -32,7 +32,7 @@ type belief struct {
 }
 
 // believe finds what is believed of the charge's limit, if it tells a rate. If the rate has changed, that begins anew.
-// A limit that is Exact is known.
+// A limit that is Exact is known, unless its costs are estimates.
 func (a *charge) believe() {
 	b := a.state.belief.Load()
 	if b == nil || b.even.Load() != nil && b.told.Rate() != toldBy(a.By).rate {
@@ -44,7 +44,7 @@ func (a *charge) believe() {
 func (a *charge) believeAnew(old *belief) *belief {
 	limit := toldBy(a.By)
 	fresh := new(belief)
-	if limit.rate > 0 && !a.limit.exact {
+	if limit.rate > 0 && (!a.limit.exact || a.limit.again != nil) {
 		fresh.told, fresh.limit = adapt.NewTold(limit.rate, limit.burst), limit
 	}
 	a.state.belief.CompareAndSwap(old, fresh)
@@ -73,29 +73,50 @@ func (c *call) believes(a *charge, something func(*adapt.Told)) {
 	b.follow(c.t.clock)
 }
 
-// doubt tells the belief of a refusal after which the server wants no calls for so long. Nothing is saved up meanwhile.
-func (c *call) doubt(a *charge, stop time.Duration) {
+// doubt tells the belief of a refusal after which the server wants no calls of the blamed limit for so long. Nothing is
+// saved up meanwhile.
+func (c *call) doubt(a, blamed *charge, stop time.Duration) {
 	if a.belief == nil {
 		return
 	}
-	stored := 0.
+	stored, hold := 0., time.Duration(0)
 	if a.belief.even.Load() == nil {
 		o, _ := a.of.Outlook() // not under the belief's lock
 		stored = o.Stored
 	}
 	c.believes(a, func(told *adapt.Told) {
 		busy := c.response.StatusCode >= 500
-		stop = told.Refused(c.heard, c.sent, stop, float64(a.Permits), a.inUse, busy)
+		hold = told.Refused(c.heard, c.sent, stop, float64(a.Permits), a.inUse, busy)
 		a.belief.stored = stored
 	})
-	if even := a.belief.even.Load(); even != nil && stop > 0 && !c.t.pauseRefused {
-		even.PauseUntil(c.heard.Add(stop))
+	if even := a.belief.even.Load(); even != nil && hold > 0 && (a == blamed || stop == 0) && !c.t.pauseRefused {
+		even.PauseUntil(c.heard.Add(hold))
 	}
 	if log := c.t.log; log != nil {
 		if misfit := a.belief.warn(c.heard); misfit != "" {
 			log.misfits.write(log.logger, c.heard, c.request, "outbound: a limit does not fit the server", "limit", a.name(), "seen", misfit)
 		}
 	}
+}
+
+// doubtful returns the limit on which a refusal casts doubt that limit i is blamed for. If nothing names that, it is the
+// one that lets the fewest such calls go, of the caller's limits for the same calls that tell a rate.
+func doubtful(charges []charge, i int, reason string) *charge {
+	blamed := &charges[i]
+	if blamed.said != nil || blamed.rate != nil || blamed.limit.scope == nil || named(charges, reason) >= 0 {
+		return blamed
+	}
+	doubted, longest := blamed, 0.
+	for j := range charges {
+		a := &charges[j]
+		if a.belief == nil || a.belief.told == nil || a.key != blamed.key || a.limit.part != blamed.limit.part {
+			continue
+		}
+		if takes := float64(a.Permits) / a.belief.told.Rate(); takes > longest {
+			doubted, longest = a, takes
+		}
+	}
+	return doubted
 }
 
 // warn is misfit, once until it is over.

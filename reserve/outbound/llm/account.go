@@ -53,6 +53,11 @@ func (a *account) classOf(kind kindOfCall) *class {
 	return c
 }
 
+// isLimited reports whether a limit a minute is known.
+func (a *account) isLimited() bool {
+	return a.isActive(requests) || a.isActive(tokens) || a.isActive(inputTokens) || a.isActive(outputTokens)
+}
+
 func (a *account) countsTokens() bool {
 	return a.isActive(tokens) || a.isActive(inputTokens) || a.isActive(outputTokens) || a.isActive(dayTokens)
 }

@@ -15,7 +15,8 @@
 // answered with a status from 400 to 499, uses no tokens.
 //
 // A limit is a window of a minute plus 250 ms ([WithMargin]), so no call is refused, whether the provider counts in
-// windows or token buckets. For buckets [WithBucket] is faster, and Anthropic's preset has it. A real trace of 8,819
+// windows or token buckets that hold a minute's worth. For buckets [WithBucket] is faster, and Anthropic's preset has it.
+// Where a provider lets less go at once than that, refusals show it, and calls are spaced: see [outbound.New]. A real trace of 8,819
 // calls against 1,000 requests and 2,000,000 tokens a minute took 9.20 min; 9.17 min are the optimum.
 //
 // A call that would wait past its deadline fails at once with a *[reserve.WaitError]: see [AnswerRefusals]. For calls
@@ -42,8 +43,7 @@
 // The latest fifty calls of a kind correct the estimate. A kind is an endpoint of a key, streamed or not, with or
 // without files, with or without a reference to something that the server keeps (an earlier response, a conversation, a
 // file, an address, cached content). Until a call of its kind has ended, twice the estimate is reserved; with a
-// reference, the first call goes alone, for ten seconds at most. Some providers reserve more for a call without a
-// maximum than it uses: their refusals show it, and as much is reserved for five minutes.
+// reference, the first call goes alone, for ten seconds at most.
 //
 // A max_tokens that is far too high costs speed: 4,096 allow at most 48 calls in flight at 200,000 tokens a minute.
 //

@@ -3,7 +3,6 @@ package llm
 import (
 	"math"
 	"sync"
-	"time"
 )
 
 const (
@@ -62,10 +61,6 @@ type class struct {
 	outputs       float64 // the mean of a choice with a maximum, for calls that break; first a guess
 	untold        int32   // calls that told no usage, as long as none has told one
 
-	// held is what the server reserves for output without a maximum.
-	held  int
-	since time.Time // when held was raised
-
 	first gate // of calls whose input can't be estimated, as long as none has told a usage
 }
 
@@ -76,7 +71,7 @@ type kindOfCall struct {
 
 const maxClasses = 8
 
-func (k *class) expect(p *prompt, others int, now time.Time) (n count) {
+func (k *class) expect(p *prompt, others int) (n count) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n.input, n.output = p.input, p.output
@@ -85,9 +80,6 @@ func (k *class) expect(p *prompt, others int, now time.Time) (n count) {
 		if !p.most {
 			n.output = k.output.expect(p.output, others)
 		}
-	}
-	if !p.most {
-		n.output = max(n.output, k.holds(now))
 	}
 	return n
 }
@@ -126,28 +118,4 @@ func (k *class) tellsNone() {
 			k.first.open()
 		}
 	}
-}
-
-const (
-	firstHeld = 1024
-	mostHeld  = 8192
-	heldFor   = 5 * time.Minute
-)
-
-func (k *class) holds(now time.Time) int {
-	if now.Sub(k.since) < heldFor {
-		return k.held
-	}
-	return 0
-}
-
-// refused adds a refusal of a call without a maximum that should have fitted. What servers reserve is undocumented. In
-// the first minute the server still counts calls that were estimated before.
-func (k *class) refused(sent, now time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if sent.Sub(k.since) < time.Minute {
-		return
-	}
-	k.held, k.since = min(max(firstHeld, 2*k.holds(now)), mostHeld), now
 }

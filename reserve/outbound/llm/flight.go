@@ -11,6 +11,7 @@ type flight struct {
 	gate
 
 	most     int       // how many they grow to by acceptances
+	doubted  time.Time // the first 429, where limits are known: it is about how many go at once, package outbound's business
 	event    time.Time // of the latest refusals that counted
 	out      int       // then
 	refused  int       // of these
@@ -26,10 +27,16 @@ const (
 	notChance = 3 // in a row
 )
 
-// refuse returns how long no call may go after a refusal without a time; 0: they may.
-func (f *flight) refuse(c *call, now time.Time) (rest time.Duration) {
+// refuse returns how long no call may go after a refusal without a time, a 429 if tooMany; 0: they may.
+func (f *flight) refuse(c *call, now time.Time, tooMany bool) (rest time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if tooMany && f.doubted.IsZero() && c.account.isLimited() {
+		f.doubted = now
+	}
+	if tooMany && !c.sent.After(f.doubted) {
+		return 0
+	}
 	if (f.event.IsZero() || c.sent.After(f.event)) && !f.happens(c.level, now) {
 		return 0
 	}
@@ -66,7 +73,11 @@ func (f *flight) accept(c *call) {
 		return
 	}
 	f.proven, f.rest = max(f.proven, c.level), 0
-	if f.accepted++; f.accepted >= 4*f.most {
+	each := 4
+	if f.doubted.IsZero() {
+		each *= f.most
+	}
+	if f.accepted++; f.accepted >= each {
 		f.accepted, f.most = 0, f.most+1
 	}
 	if f.n < math.MaxInt {

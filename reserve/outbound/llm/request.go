@@ -74,7 +74,7 @@ func (c *call) price(k kind) int {
 	}
 	n := count{input: c.input, output: c.output}
 	if a.of.settles {
-		n = c.class.expect(&c.prompt, a.flight.Out(), a.of.clock.Now())
+		n = c.class.expect(&c.prompt, a.flight.Out())
 	}
 	return max(1, k.of(n)) // what it used is charged even where nothing was expected
 }
@@ -121,13 +121,10 @@ func (c *call) answered(r *http.Response) {
 			r.Header.Set("X-Should-Retry", "false")
 		}
 		if !said.Told && len(said.Limits) == 0 {
-			if rest := a.flight.refuse(c, now); rest > 0 {
+			if rest := a.flight.refuse(c, now, r.StatusCode == http.StatusTooManyRequests); rest > 0 {
 				a.stop(now.Add(rest))
 			}
 		}
-	}
-	if r.StatusCode == http.StatusTooManyRequests && !c.most && !c.file && a.of.settles && a.flight.Out() > 1 {
-		c.class.refused(c.sent, now)
 	}
 }
 

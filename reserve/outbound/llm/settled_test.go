@@ -211,7 +211,7 @@ func TestFiles(t *testing.T) {
 			post(transport, api, `{"model":"m","max_tokens":1,"data":"`+file("%PDF-1.7", 20_000)+`"}`)
 		}
 		c := transport.account("m").classOf(kindOfCall{"completions", false, false, false})
-		input := c.expect(&prompt{input: 100}, 0, time.Now()).input
+		input := c.expect(&prompt{input: 100}, 0).input
 		require.InDelta(t, 104, input, 10)
 	})
 }
