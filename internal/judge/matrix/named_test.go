@@ -75,14 +75,16 @@ func TestNamedAlone(t *testing.T) {
 			require.Zero(t, o.Bans)
 			// A place in flight is held for a round trip more than the server knows.
 			require.LessOrEqual(t, o.Took, max(1.25, 1.05*float64(a.Safe())/float64(a.Ideal())))
-			require.LessOrEqual(t, o.Refused, max(0.02, refusedOf[a.Name]))
+			require.LessOrEqual(t, o.Refused, max(0.02, min(0.025, refusedOf[a.Name]))) // MediaWiki's lag: 2.1 %
 		})
 	}
 }
 
 // bansAmong is how many penalties three programs, or one beside a neighbour, may begin where there are any: nothing tells a
 // program of the others but a penalty. A block of SEC's that a neighbour renews for ever ends for nobody.
-var bansAmong = map[string]int{"GitHub": 5, "Cloudflare": 3, "Cloudflare, RateLimit": 3, "Airtable": 12, "SEC EDGAR": 6}
+var bansAmong = map[string]struct{ three, beside int }{
+	"GitHub": {4, 5}, "Cloudflare": {3, 3}, "Cloudflare, RateLimit": {3, 3}, "Airtable": {10, 3}, "SEC EDGAR": {5, 2},
+}
 
 // With other programs, all get their work done, and penalties are few.
 func TestNamedAmong(t *testing.T) {
@@ -106,7 +108,11 @@ func TestNamedAmong(t *testing.T) {
 				})
 				t.Logf("%-24s took %5.2f  refused %4.1f %%  bans %d  reached %d", a.Name, o.Took, 100*o.Refused, o.Bans, o.Reached)
 				require.True(t, o.Finished || a.Renewed && row.neighbour)
-				require.LessOrEqual(t, o.Bans, bansAmong[a.Name])
+				most := bansAmong[a.Name].three
+				if row.neighbour {
+					most = bansAmong[a.Name].beside
+				}
+				require.LessOrEqual(t, o.Bans, most)
 			})
 		}
 	}

@@ -28,9 +28,9 @@ var (
 	named = strings.Fields("quotaid quotalimit policyname")
 	texts = strings.Fields("message msg detail description errormessage errordescription statusmsg")
 	// Codes of GitHub, Slack, Linear, Google, Kraken, VK, Salesforce, AppSync, AWS, Alibaba and many others.
-	tooMany = regexp.MustCompile(`(?i)rate.?limit|throttl|too.?many.?requests|request.?limit.?exceeded|slow.?down|` +
+	tooMany = regexp.MustCompile(`(?i)rate.?limit|throttl|maxlag|too.?many.?requests|request.?limit.?exceeded|slowdown|` +
 		`over.?(query|daily).?limit|complexity.?(exception|budget)|(quota|daily.?limit).?exceeded|\b429\b|` +
-		`provisioned.?throughput|prior.?request|(bandwidth|rate|frequency).?limit|` + concurrent.String())
+		`provisioned.?throughput|prior.?request|bandwidth.?limit|` + concurrent.String())
 	full = regexp.MustCompile(`(?i)storage`) // it is no rate
 	// A sentence must say more than the name of a limit.
 	sentence = regexp.MustCompile(`(?i)\b(?:rate|request|call)s?[ -]limits?\b.{0,30}\b(?:exceeded|reached|hit)\b|` +
@@ -57,7 +57,7 @@ type found struct {
 // readBody reads a refusal, or what may be one. An answer with a result is none, and one that is cut off neither.
 func readBody(r *http.Response, body []byte) (Refusal, bool) {
 	f := found{Refusal: Refusal{headers: http.Header{}}, answers: r.StatusCode < 400}
-	f.value("", "", "code", get(r.Header, "X-Amzn-Errortype"))
+	f.value("", "", "code", cmp.Or(get(r.Header, "X-Amzn-Errortype"), get(r.Header, "Mediawiki-Api-Error")))
 	if whole := f.read(body, ""); f.answers && (!whole || f.answered) {
 		return Refusal{}, false
 	}

@@ -35,8 +35,10 @@ func (b *body) hear(dialects []Dialect, s *Reply) {
 	if s.Refused || forbidden {
 		b.read(dialects, s)
 	}
-	if sign != nil && sign.asks && sign.After == 0 && !s.Told { // of a query that costs more than is left
-		s.usedUp()
+	for i := range s.Limits { // a query costs more than is left
+		if l := &s.Limits[i]; l.Ends > 0 && sign != nil && sign.asks && sign.After == 0 && !s.Told {
+			*l = Limit{Name: l.Name, Size: l.Size, Stop: l.Ends, Ends: l.Ends, Undated: l.Undated}
+		}
 	}
 }
 

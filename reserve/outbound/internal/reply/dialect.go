@@ -2,6 +2,7 @@ package reply
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -32,9 +33,8 @@ type Sign struct {
 	Final, NotRate            bool
 	After                     time.Duration
 
-	asks   bool // the dialect's Body must say so, too
-	untold bool // and the response says no time
-	small  bool // and the header Grpc-Message does not say that a message is too large
+	// The dialect's Body must say so, too; the response says no time; it does not say that a message is too large.
+	asks, untold, small bool
 }
 
 // A Left is outbound's.
@@ -99,16 +99,6 @@ func get(h http.Header, name string) string {
 	return ""
 }
 
-// told returns the first dialect whose header is present, and its value.
-func told(h http.Header, dialects []Dialect, name func(*Dialect) string) (*Dialect, string) {
-	for i := range dialects {
-		if v := get(h, name(&dialects[i])); v != "" {
-			return &dialects[i], v
-		}
-	}
-	return nil, ""
-}
-
 // cut shortens and copies a name, so that a memory of names stays small.
 func cut(name string) string { return strings.Clone(name[:min(len(name), maxName)]) }
 
@@ -117,12 +107,10 @@ const maxName = 64
 // Resource returns the channel, guild or webhook of a request to Discord, each with its own limit in a bucket; "":
 // none.
 func Resource(r *http.Request) string {
-	parts := strings.Split(r.URL.Path, "/")
-	for i, part := range parts[:len(parts)-1] {
-		switch part {
-		case "channels", "guilds", "webhooks":
-			return part + "/" + parts[i+1]
-		}
+	if of := resource.FindStringSubmatch(r.URL.Path); of != nil {
+		return of[1]
 	}
 	return ""
 }
+
+var resource = regexp.MustCompile(`/((?:channels|guilds|webhooks)/[^/]*)`)

@@ -13,8 +13,7 @@ var Dialects = expanded([]Dialect{
 	{Name: "OpenAI, Azure OpenAI",
 		Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
 		Of: []string{"requests", "tokens"}, Bucket: true, Signs: []Sign{
-			{Host: "openai.com", Body: `"insufficient_quota"`, Final: true},
-			{Body: `"Request too large`, Final: true},
+			{Host: "openai.com", Body: `"insufficient_quota"`, Final: true}, {Body: `"Request too large`, Final: true},
 		}},
 	{Name: "Anthropic's subscriptions", Read: subscription},
 	{Name: "Anthropic",
@@ -52,10 +51,6 @@ var Dialects = expanded([]Dialect{
 	{Name: "Linear", Limit: "X-Ratelimit-*-Limit", Remaining: "X-Ratelimit-*-Remaining", Reset: "X-Ratelimit-*-Reset",
 		Of: []string{"requests", "complexity", "perhour", "perday"}}, // Tumblr's are two of them
 	{Name: "Google", Signs: []Sign{{Host: "googleapis.com", Body: `"quotaExceeded"`, Final: true}}},
-	{Name: "MediaWiki", Signs: []Sign{
-		{Status: 200, Header: "Mediawiki-Api-Error", Value: "maxlag"},
-		{Status: 200, Header: "Mediawiki-Api-Error", Value: "ratelimited"},
-	}},
 	{Name: "a day or a month of Salesforce, X, Bedrock, LinkedIn, Airtable, Cohere", Signs: []Sign{
 		{Status: 403, Body: "TotalRequests Limit exceeded", Final: true}, {Status: 429, Body: `"UsageCap`, Final: true},
 		{Status: 429, Header: "X-Amzn-Requestid", Body: "tokens per day", Final: true},
@@ -80,18 +75,17 @@ var Dialects = expanded([]Dialect{
 			{Status: 200, Path: "/graphql", Header: "Content-Type", Value: "json", Body: "secondary rate limit",
 				After: time.Minute, asks: true}, // GitHub
 			{Status: 200, Path: "/graphql", Header: "Content-Type", Value: "json", asks: true},
-			{Status: 400, Path: "/graphql", Header: "Content-Type", Value: "json", asks: true},                       // Linear
-			{Status: 200, Path: "/graphql.json", asks: true},                                                         // Shopify
-			{Status: 400, Header: "X-Amzn-Requestid", Body: "Rate exceeded"}, {Status: 400, Body: `"code":99991400`}, // Feishu
+			{Status: 400, Path: "/graphql", Header: "Content-Type", Value: "json", asks: true}, // Linear
+			{Status: 200, Path: "/graphql.json", asks: true}, {Status: 200, Header: "Mediawiki-Api-Error", asks: true},
+			{Status: 400, Header: "X-Amzn-Requestid", Body: "Rate exceeded"},
 			{Status: 400, Header: "X-Amzn-Requestid", asks: true}, {Status: 400, Header: "X-Amzn-Errortype", asks: true},
-		},
-		each(Sign{Status: 200, Body: "rate limit reached"}, "etherscan.io", "bscscan.com", "polygonscan.com", "arbiscan.io"),
-		[]Sign{
 			{Status: 200, Host: "alphavantage.co", Body: "call freq"}, {Status: 200, Host: "bybit.com", Body: `"retCode":10006`},
 			{Status: 200, Host: "okx.com", Body: `"code":"50011"`}, {Status: 200, Host: "okx.com", Body: `"code":"50061"`},
 			{Status: 200, Host: "qq.com", Body: `"errcode":45009`}, {Status: 200, Host: "qq.com", Body: `"errcode":45011`},
 			{Status: 500, Host: "bitfinex.com", Body: `"ratelimit`},
 		},
+		each(Sign{Status: 200, Body: "rate limit reached"}, "etherscan.io", "bscscan.com", "polygonscan.com", "arbiscan.io"),
+		each(Sign{Status: 400, Body: `"code":99991400`}, "feishu.cn", "larksuite.com"),
 		each(Sign{Status: 200, asks: true}, "monday.com", "slack.com", "maps.googleapis.com", "api.kraken.com", "api.vk.com",
 			"tencentcloudapi.com", "reddit.com", "audioscrobbler.com", "infura.io", "alchemy.com", "baidubce.com",
 			"minimax.io"),

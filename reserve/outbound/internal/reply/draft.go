@@ -43,11 +43,8 @@ func readDraft(h http.Header, s *Reply) (read bool) {
 }
 
 func (k *Key) add(policy string) {
-	switch {
-	case k.Name == "":
-		k.Name = cut(policy)
-	case policy != "" && len(k.Name) < maxName:
-		k.Name += "," + cut(policy)
+	if len(k.Name) < maxName {
+		k.Name = strings.Trim(k.Name+","+cut(policy), ",")
 	}
 }
 
@@ -106,14 +103,11 @@ func items(fields []string) (items []httpsfv.Item) {
 
 // name returns a policy's name: a String or, from some servers, a Token.
 func name(value any) (string, bool) {
-	switch v := value.(type) {
-	case string:
-		return v, true
-	case httpsfv.Token:
-		return string(v), true
-	default:
-		return "", false
+	if token, ok := value.(httpsfv.Token); ok {
+		return string(token), true
 	}
+	text, ok := value.(string)
+	return text, ok
 }
 
 func integer(p *httpsfv.Params, key string) (int64, bool) {

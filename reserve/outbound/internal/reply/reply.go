@@ -3,6 +3,7 @@
 package reply
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -87,24 +88,24 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	s.Refused = refused(r, &s)
 	body := body{of: r, clock: clock}
 	body.hear(dialects, &s)
-	if d, name := told(r.Header, dialects, func(d *Dialect) string { return d.Key }); s.Key.Name == "" && d != nil {
-		s.Key = Key{cut(name), d.each}
-	}
-	if !s.Refused {
-		s.Final, s.NotRate = false, false
-		return s
-	}
 	s.cause(r.Header, dialects)
+	if !s.Refused {
+		s.Final, s.NotRate, s.Whole, s.Reason = false, false, false, ""
+	}
 	return s
 }
 
-// cause reads why a refusal was, and whom it concerns.
+// cause reads which limit a response speaks of, why a refusal was, and whom it concerns.
 func (s *Reply) cause(h http.Header, dialects []Dialect) {
 	s.Final = s.Final || get(h, "X-Should-Retry") == "false" || get(h, "Stripe-Should-Retry") == "false"
-	_, s.Reason = told(h, dialects, func(d *Dialect) string { return d.Reason })
 	for i := range dialects {
-		scope := get(h, dialects[i].Whole)
+		d := &dialects[i]
+		if name := get(h, d.Key); name != "" && s.Key.Name == "" {
+			s.Key = Key{cut(name), d.each}
+		}
+		scope := get(h, d.Whole)
 		s.Whole = s.Whole || scope == "true" || scope == "global"
+		s.Reason = cmp.Or(s.Reason, get(h, d.Reason))
 	}
 }
 
@@ -112,15 +113,6 @@ func (s *Reply) cause(h http.Header, dialects []Dialect) {
 func readLimits(h http.Header, clock clock, dialects []Dialect, s *Reply) {
 	if !readDraft(h, s) {
 		readDialects(h, clock, dialects, s)
-	}
-}
-
-// usedUp stops windows of which too little is left.
-func (s *Reply) usedUp() {
-	for i := range s.Limits {
-		if l := &s.Limits[i]; l.Ends > 0 {
-			*l = Limit{Name: l.Name, Size: l.Size, Stop: l.Ends, Ends: l.Ends, Undated: l.Undated}
-		}
 	}
 }
 

@@ -84,22 +84,16 @@ var (
 		"min": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}
 )
 
-// Numbers from leastEpoch on are points in time, as Docker Hub sends them: 1e9 s after 1970 was in 2001.
-const (
-	leastEpoch       = 1e9
-	leastEpochMillis = 1e12 // or the year 33658
-	leastEpochMicros = 1e15
-)
-
-// delayOrEpoch reads seconds, or seconds, milliseconds or microseconds since 1970 (an epoch).
+// delayOrEpoch reads seconds, or seconds, milliseconds or microseconds since 1970 (an epoch), as Docker Hub sends them:
+// 1e9 s after 1970 was in 2001.
 func delayOrEpoch(n float64, now time.Time) (d time.Duration, epoch bool) {
 	since1970 := float64(now.UnixNano()) / 1e9
 	switch {
-	case n >= leastEpochMicros:
+	case n >= 1e15:
 		return times(n-since1970*1e6, time.Microsecond), true
-	case n >= leastEpochMillis:
+	case n >= 1e12: // or the year 33658
 		return times(n-since1970*1e3, time.Millisecond), true
-	case n >= leastEpoch, math.Abs(n-since1970) <= Longest.Seconds(): // or a clock before 2001
+	case n >= 1e9, math.Abs(n-since1970) <= Longest.Seconds(): // or a clock before 2001
 		return times(n-since1970, time.Second), true
 	default:
 		return times(n, time.Second), false
