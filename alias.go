@@ -21,7 +21,7 @@ type (
 	Limiter = reserve.Limiter
 	// A Reservation is a promise of permits at a known time: see [reserve.Reservation].
 	Reservation = reserve.Reservation
-	// A Policy says what is limited, and makes limiters: see [reserve.Policy].
+	// A Policy makes limiters: see [reserve.Policy].
 	Policy = reserve.Policy
 	// An Option changes what a constructor makes: see [reserve.Option].
 	Option = reserve.Option
@@ -38,13 +38,13 @@ type (
 	OptionError = reserve.OptionError
 )
 
-// Forever is a wait without limit: see [reserve.Forever].
+// Forever is a wait without limit.
 const Forever = reserve.Forever
 
 // ErrCancelled is Wait's error for a cancelled reservation: see [reserve.ErrCancelled].
 var ErrCancelled = reserve.ErrCancelled
 
-// Must returns v, or panics if err is not nil: for limiters whose rate and options are constants.
+// Must returns v, or panics if err is not nil: for constants.
 //
 //	var limiter = pace.Must(pace.NewBursty(50))
 func Must[T any](v T, err error) T { return reserve.Must(v, err) }

@@ -22,7 +22,8 @@ import (
 //
 // Each limiter counts its permits at its own time. So where many calls wait for the slower of two limiters, the faster
 // does not space them again. With 10/s and 1000 an hour, 2,000 callers at once make 1,000 calls in 100 s, and the
-// others together an hour later. In package fair and in outbound.WithLimit, all limits are charged when a call goes.
+// others together an hour later. A caller that makes its calls in turn exceeds a window by at most one call. In package
+// fair and in outbound.WithLimit, all limits are charged when a call goes.
 //
 // All panics if a Reserver is nil.
 func All(rs ...Reserver) Reserver {

@@ -10,13 +10,13 @@ import (
 // A Limiter hands out permits at a rate. Most callers should use [Limiter.Acquire], which waits for them.
 // [Limiter.TryAcquire] never blocks, and [Limiter.Reserve] is for callers that do something else meanwhile.
 //
-// A request is told at once when it may go. Any size is granted (except by a smaller window: see [SizeError]). Unless
-// the policy has [PayUpfront], a request goes as soon as the requests before it are paid for, and the next request
-// waits for its permits. At 1/s, Acquire(8) goes at once, and the next Acquire(1) 8 s later. (Package window has its
-// own rules.) Requests go in order. When a request gives up, or settles for less, those behind it go earlier.
+// A request is told at once when it may go. Any size is granted (a window has a largest: see [SizeError]). Unless the
+// policy has [PayUpfront], a request goes as soon as the requests before it are paid for, and the next request waits
+// for its permits. At 1/s, Acquire(8) goes at once, and the next Acquire(1) 8 s later. (Package window has its own
+// rules.) Requests go in order. When a request gives up, or settles for less, those behind it go earlier.
 //
-// A Limiter comes from a [Policy] or from a variant's constructor. Its zero value and nil panic, and it must not be
-// copied. All methods may be called at the same time.
+// A Limiter comes from a [Policy] or from a variant's constructor. Its zero value and nil panic; it must not be copied.
+// All methods may be called at the same time.
 type Limiter engine.Limiter
 
 func (l *Limiter) engine() *engine.Limiter { return (*engine.Limiter)(l).Made() }

@@ -24,8 +24,8 @@ func (l *Limiter) Peek(n int) (wait time.Duration, err error) {
 	return l.engine().Behind(nil, n)
 }
 
-// Forecast returns when the last of n requests for one permit would go, each made when the one before is granted: by
-// then n more items of work can have started. An n below 1 counts as 1.
+// Forecast returns when the last of n requests for one permit would go, each made when the one before is granted: when
+// n more items of work can have started. An n below 1 counts as 1.
 //
 // It is exact if no other caller asks and the rate stays. At 10/s with 10 stored, the last of 111 goes in 10 s: 10
 // permits are stored, the next is prepaid, and the other 100 take 100 ms each.
@@ -54,7 +54,7 @@ type Snapshot struct {
 	Waited  time.Duration // the sum of the waits that are over, of callers that went and that gave up
 }
 
-// Snapshot returns the limiter's state and counts, for logs and metrics.
+// Snapshot returns the limiter's state and counts.
 //
 // At 10/s, with 10 stored of up to 10, after TryAcquire(6): Rate 10, Capacity 10, Level 4, Wait 0, Granted 6. After
 // another TryAcquire(9): Level -5, Wait 500 ms, Granted 15.

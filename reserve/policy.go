@@ -11,8 +11,8 @@ import (
 	"github.com/nextfree/pace/internal/option"
 )
 
-// A Policy is a variant, a rate and options, checked once: pace.Bursty, pace.TokenBucket, warmup.Policy, window.Policy
-// and calendar.Policy make one. It is immutable.
+// A Policy is a variant, a rate and options, checked once: see pace.Bursty, pace.TokenBucket, warmup.Policy,
+// window.Policy and calendar.Policy. It is immutable.
 type Policy engine.Policy
 
 func (p *Policy) engine() *engine.Policy { return (*engine.Policy)(p) }
@@ -100,7 +100,7 @@ func Per(permits float64, d time.Duration) float64 {
 	return permits / d.Seconds()
 }
 
-// Must returns v, and panics if err is not nil: for a limiter whose rate and options are constants.
+// Must returns v, or panics if err is not nil: for constants.
 //
 //	var limiter = reserve.Must(pace.NewBursty(10))
 func Must[T any](v T, err error) T {

@@ -12,7 +12,7 @@ import (
 // them.
 //
 // The time becomes earlier when a request in front gives up or settles for less, and later only by a pause, a lower
-// [Limiter.Retime], or the use of a window's permits that takes long. At and Delay return the time as it is known now.
+// [Limiter.Retime], or a long use of a window's permits. At and Delay return the time as it is known now.
 //
 // A Reservation is returned by value, and must not be copied further (go vet reports it): a second Cancel must find the
 // first. A function that returns it has a named result and a bare return. The zero value, which comes with an error,
@@ -27,7 +27,7 @@ func (r *Reservation) Permits() int { return r.engine().Permits() }
 // change: use Wait.
 func (r *Reservation) At() time.Time { return r.engine().At() }
 
-// Delay returns how long it is until At; never negative.
+// Delay returns how long it is until At; 0: now.
 func (r *Reservation) Delay() time.Duration { return r.engine().Delay() }
 
 // Wait blocks until the permits may be used. If the context ends first, or its deadline is before the time promised now
@@ -42,12 +42,13 @@ func (r *Reservation) Wait(ctx context.Context) error { return r.engine().Wait(c
 //
 // When 100 callers queue at 10/s and all give up, in any order, the next caller waits for one permit.
 //
-// Do not cancel permits that were used.
+// Do not cancel permits that were used: golang.org/x/time/rate's Cancel does nothing once the time has come, but here a
+// ported "defer r.Cancel()" would double the rate.
 func (r *Reservation) Cancel() { r.engine().Settle(0) }
 
-// Settle says how many permits were really used; a negative number counts as 0. If fewer were used than reserved, the
-// others are given back as by Cancel, and a waiting reservation keeps its place. If more were used, the difference is
-// charged behind all requests that wait. Only the first Cancel or Settle counts.
+// Settle says how many permits were really used (negative: 0). The rest of those reserved are given back as by Cancel,
+// and a waiting reservation keeps its place. Permits used beyond are charged behind all requests that wait. Only the
+// first Cancel or Settle counts.
 //
 // At 10/s, a call that reserved 5 permits and settles at 25 makes the next call wait 2 s longer. If it settles at 1
 // before the next is granted, the next waits 0.4 s less. A granted request for more than a token bucket's capacity gets
@@ -58,7 +59,7 @@ func (r *Reservation) Settle(actual int) { r.engine().Settle(actual) }
 // the Reservation's do. A Delay of 0 lets the caller go: a promise that has only a forecast returns more.
 type Promise = engine.Promise
 
-// NewReservation returns a reservation that calls the promise. It panics if p is nil.
+// NewReservation returns a reservation that calls p, or panics if p is nil.
 func NewReservation(p Promise) Reservation {
 	if isnil.Value(p) {
 		panic(valueError("NewReservation's promise", nil, "a promise"))

@@ -22,11 +22,9 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 // At 1/s, after Acquire(8), Retime(2) makes the next caller wait 4 s and the caller behind it 4.5 s. A warming-up
 // limiter stays as cold as it is.
 //
-// A lower rate makes promised times later. A waiting caller whose deadline no longer fits gives up. From then on the
-// limiter keeps permits whenever its rate changes: [Limiter.SetRate] and [Limiter.SetPolicy] are Retime too. At 100/s
-// with 100 callers waiting, the last waits 1 s; after Retime(50) 2 s, and after SetRate(100) 1 s.
-//
-// For a rate that is not positive it returns a *[ValueError] and changes nothing.
+// A lower rate makes promised times later. A waiting caller whose deadline no longer fits gives up. From then on
+// [Limiter.SetRate] and [Limiter.SetPolicy] are Retime too. At 100/s with 100 callers waiting, the last waits 1 s;
+// after Retime(50) 2 s, and after SetRate(100) 1 s. Its error is SetRate's.
 func (l *Limiter) Retime(permitsPerSecond float64) error {
 	if err := checkRate(permitsPerSecond); err != nil {
 		return err
@@ -37,8 +35,8 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 
 // SetPolicy replaces the policy from now on by another of the same kind: its rate, store or window, cold factor,
 // longest wait and slack, but not its [WithStored]. It keeps times or permits as [Limiter.SetRate] does, by the policy
-// before. At 10/s, 6 of 10 stored permits stay 6 under a policy of pace.WithCapacity(20). Stored permits that do not
-// fit into a smaller store are gone, and requests that wait for a pause to end, or upfront, may become later by those.
+// before: at 10/s, 6 of 10 stored permits stay 6 under pace.WithCapacity(20). Stored permits that do not fit into a
+// smaller store are gone, and requests that wait for a pause to end, or upfront, may become later by those.
 //
 // If the policy is nil, of another kind, has another clock or pays in another way, it returns a *[ValueError] and
 // changes nothing.

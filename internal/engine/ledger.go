@@ -17,8 +17,8 @@ type Ledger interface {
 	// Reserve promises permits if they are ready by latest. Otherwise it returns false and the ready time, and takes
 	// nothing.
 	Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool)
-	// Take takes permits if they may be used now. TakeUpTo takes as many of permits as Take of one permit would until
-	// it fails, and returns how many.
+	// Take takes permits if they may be used now. TakeUpTo takes what Take of one permit would until it fails, and
+	// returns how many.
 	Take(now int64, permits int) bool
 	TakeUpTo(now int64, permits int) int
 	// Charge takes permits that were used already, behind all requests that wait.
@@ -32,7 +32,7 @@ type Ledger interface {
 	// Waits reports whether the request of that number certainly waits. It may return false if that would take as long
 	// as Ready.
 	Waits(now int64, number uint64) bool
-	// Idle reports whether nothing is owed and no request waits: package keyed then may drop the limiter.
+	// Idle reports whether nothing is owed and no request waits.
 	Idle(now int64) bool
 
 	// Pause makes time stand still until then, Resume ends that, and Paused returns the end of the latest pause. Pause
@@ -50,12 +50,11 @@ type Ledger interface {
 	// The caller of a larger request gets a *SizeError.
 	Size() (capacity float64, largest int)
 	// Stored returns how many permits are stored now; Level is the same, but negative while permits are owed: see
-	// Snapshot. NextFree returns when a request for one permit, made now, would be ready. None takes anything, nor do
-	// Behind and Forecast.
+	// Snapshot. NextFree returns when a request for one permit, made now, would be ready. None takes anything.
 	Stored(now int64) float64
 	Level(now int64) float64
 	NextFree(now int64) int64
-	// Behind returns when a request would be ready behind requests of the sizes ahead (nil: none), all made now.
+	// Behind returns when a request would be ready behind requests of the sizes ahead (nil: none).
 	Behind(now int64, ahead iter.Seq[int], permits int) (ready int64)
 	// Forecast returns when the last of n requests for one permit would be ready, each made when the one before is
 	// granted.
@@ -69,14 +68,13 @@ type Ledger interface {
 // A Changer is a Ledger whose terms, what its policy says, can be replaced.
 type Changer interface {
 	AppendTerms(b []byte) []byte
-	// Change gives it the terms of another ledger of its kind, from now on. Every change is made by it: SetPolicy, a
-	// restart, and in a store.
+	// Change gives it the terms of another ledger of its kind, from now on: for SetPolicy, a restart, and in a store.
 	Change(now int64, to Ledger)
 }
 
 // An Observer is a Ledger that can be told what a server says.
 type Observer interface {
-	// Stop is Pause, but permits used before leave the ledger meanwhile, as they leave the server's window.
+	// Stop is Pause, but permits used before leave the ledger meanwhile.
 	Stop(now, until int64) bool
 	// Said says that the server has that many permits left until end.
 	Said(now int64, left float64, end int64)

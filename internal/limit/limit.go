@@ -25,8 +25,8 @@ type Limit interface {
 	// ReserveWithin takes all permits, or says when they could be taken, by a *reserve.WaitError. Its reservation
 	// passes on when a use begins and ends.
 	reserve.Reserver
-	// Take is ReserveWithin for a caller that wants to know what is left. If the permits are used in any case and
-	// available now, a key's limiter takes less memory.
+	// Take is ReserveWithin for a caller that wants to know what is left. If the permits are used in any case, a key's
+	// limiter takes less memory.
 	Take(ctx context.Context, n int, maxWait time.Duration, used bool) (Taken, error)
 	// Peek returns how long a request for n permits, made now, would wait; 0 if the limit can't tell. Its error is a
 	// *reserve.SizeError if the limit never grants as many, or the user's.
@@ -35,10 +35,10 @@ type Limit interface {
 	Outlook() (o engine.Outlook, known bool)
 	// Rate returns fresh permits per second; +Inf: there is no limit; 0: it is not known.
 	Rate() float64
-	// Tune sets the rate; waits of waiting requests scale with it. It does nothing where Traits says so.
+	// Tune sets the rate; waits scale with it. It does nothing where Traits says so, nor does Stop.
 	Tune(permitsPerSecond float64)
-	// Stop lets nothing go before t, because a server says so: for all that share the limit, in other processes too.
-	// Calls granted before leave a window meanwhile. It does nothing where Traits says so.
+	// Stop lets nothing go before t, because a server says so, in other processes that share the limit too. Calls
+	// granted before leave a window meanwhile.
 	Stop(t time.Time)
 	// Said says that a server has that many permits left until end.
 	Said(left float64, end time.Time)

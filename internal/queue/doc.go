@@ -1,9 +1,8 @@
 // Package queue decides which request goes next, and where: for packages fair, pool and outbound. It knows nothing of
 // HTTP.
 //
-// A request, a [Place], is served at one of its options. An [Option] is a list of limits. Package order says which
-// request is first. The first gets the option that is free first. All limits of the option are charged when the request
-// goes.
+// A request, a [Place], is served at one of its options. An [Option] is a list of limits, all of which are charged when
+// the request goes. Package order says which request is first. The first gets the option that is free first.
 //
 // Only the first holds a reservation. If another place becomes the first, or another option earlier, the queue cancels
 // the reservation and makes another, at no cost: in Guava's model the next slot's time does not depend on the request

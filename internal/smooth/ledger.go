@@ -130,7 +130,7 @@ func (l *Ledger) owed() int64 {
 	return l.history.queue.owed
 }
 
-// promise returns when a request is granted.
+// promise returns when a request is granted. No sum of amounts ends after the end of time: see price.
 func (l *Ledger) promise(before, own int64, number uint64) int64 {
 	if l.upfront {
 		before += own - l.ahead(number)

@@ -1,9 +1,9 @@
 // Package wake ends a sleep at a moment, to within tens of microseconds and without burning CPU.
 //
 // On an idle Linux machine a Go timer is up to 1 ms late: the runtime waits for it in epoll_wait, whose timeout is
-// whole milliseconds (golang.org/issue/44343, golang.org/issue/47084). So beside the plain timer a timerfd ends
-// epoll_wait at the right nanosecond, and the scheduler runs the timers that are due. Other systems, and kernels that
-// give no timerfd, have only the timer.
+// whole milliseconds (golang.org/issue/44343, golang.org/issue/47084). So beside the timer a timerfd ends epoll_wait at
+// the right nanosecond, and the scheduler runs the timers that are due, except on other systems and kernels that give
+// no timerfd.
 package wake
 
 import (
@@ -78,8 +78,7 @@ func (s *Sleeper) Wake() {
 
 func (s *Sleeper) Woken() <-chan struct{} { return s.woken }
 
-// Sleep blocks until the time of Set, a Wake, or the end of ctx. It may end up to 10 us early, and for no reason: the
-// caller looks at its clock and its context again.
+// Sleep blocks until the time of Set, a Wake, or the end of ctx. It may end up to 10 us early, and for no reason.
 func (s *Sleeper) Sleep(ctx context.Context) {
 	select {
 	case <-s.timer.C:
@@ -91,7 +90,7 @@ func (s *Sleeper) Sleep(ctx context.Context) {
 	}
 }
 
-// Short reports whether d is too short to sleep: Spin is cheaper.
+// Short reports whether Spin is cheaper than to sleep for d.
 func (s *Sleeper) Short(d time.Duration) bool { return d <= shortest && !s.bubbled }
 
 func Spin(d time.Duration) {

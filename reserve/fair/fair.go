@@ -22,7 +22,7 @@ var valueError = invalid.In("fair")
 // A Class is a kind of requests, such as a batch's.
 type Class struct {
 	Name string
-	// Priority: a higher one goes first. It may be negative. Default: 0.
+	// Priority: a higher one goes first; it may be negative. Default: 0.
 	Priority int
 	// Weight is its share among the classes of its priority: with 3 beside 1, three permits of four. Default: 1.
 	Weight float64
@@ -65,7 +65,7 @@ func WithTenants(weight func(tenant string) float64) Option {
 	}
 }
 
-// WithClock replaces the clock, for tests. It must be the limit's. Only Now, Since and AfterFunc are used. Default: the
+// WithClock replaces the clock, for tests. It must be the limit's; only Now, Since and AfterFunc are used. Default: the
 // real clock.
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) error {
@@ -184,8 +184,8 @@ func (q *Queue) names() string {
 	return strings.Join(names, ", ")
 }
 
-// ReserveWithin reserves n permits (at least 1) for the context's class and tenant: see [With]. If the context names no
-// class, it is the class named "", or else the first.
+// ReserveWithin reserves n permits (at least 1) for the context's class and tenant: see [With]. Without a class it is
+// the class named "", or else the first.
 //
 // The reservation's At and Delay are a forecast, which a more urgent request makes later: use Wait.
 //
@@ -219,12 +219,11 @@ func (q *Queue) Acquire(ctx context.Context, n int) (waited time.Duration, err e
 	return p.Waited(), err
 }
 
-// Rate returns the limit's permits per second; 0 if it can't tell.
+// Rate returns the limit's permits per second; 0: unknown.
 func (q *Queue) Rate() float64 {
 	return q.limit.Rate()
 }
 
-// answers returns what answers for a door of the queue.
 func (q *Queue) answers(door reserve.Reserver) limit.Limit { return limit.Behind(door, q.limit) }
 
 var _ = limit.For(func(q *Queue) limit.Limit { return q.answers(q) })
@@ -259,7 +258,7 @@ type contextKey struct{}
 
 type names struct{ class, tenant string }
 
-// With returns a context for requests of a class and a tenant: an SDK or transport passes it on.
+// With returns a context for requests of a class and a tenant.
 func With(ctx context.Context, class, tenant string) context.Context {
 	return context.WithValue(ctx, contextKey{}, names{class, tenant})
 }

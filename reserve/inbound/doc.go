@@ -1,5 +1,5 @@
-// Package inbound is an http.Handler middleware that limits the requests of a server's clients. A request passes all
-// limits (tiers), or is refused and charged by none.
+// Package inbound is an http.Handler middleware that limits a server's clients. A request passes all limits (tiers), or
+// is refused and charged by none.
 //
 //	limits, err := inbound.New([]inbound.Tier{
 //		inbound.PerKey("user-endpoint", inbound.Both(user, inbound.Endpoint), perUser),
@@ -43,14 +43,13 @@
 //
 // # Browsers
 //
-// Put the CORS middleware around this one: it answers preflights, uncharged, and adds its fields to refusals.
+// Put the CORS middleware around this one: it answers preflights, uncharged, and adds its fields to refusals. If
+// handlers answer preflights, let these pass with [WithSkip].
 //
 //	handler := cors.New(cors.Options{ // github.com/rs/cors
 //		AllowedOrigins: []string{"https://example.com"},
 //		ExposedHeaders: []string{"Retry-After", "RateLimit", "RateLimit-Policy"},
 //	}).Handler(limits.Handler(mux))
-//
-// If handlers answer preflights, let these pass with [WithSkip].
 //
 // # The client's address
 //

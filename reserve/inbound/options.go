@@ -76,9 +76,8 @@ func WithOnWait(waited func(*http.Request, time.Duration)) Option {
 	return function("WithOnWait", waited, func(s *settings) { s.onWait = waited })
 }
 
-// WithJitter sets how much longer than necessary a client may be told to stay away, so that refused clients do not
-// come back together: d, or a quarter of the wait if that is longer. A global limiter adds up to a minute. 0: the
-// shortest time. Default: 3 s.
+// WithJitter sets how much longer than necessary a client may be told to stay away, so that refused clients come back
+// apart: d, or a quarter of a longer wait. A global limiter adds up to a minute. 0: the shortest time. Default: 3 s.
 func WithJitter(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < 0 {

@@ -114,7 +114,7 @@ func (t Tier) with(opts []TierOption) Tier {
 	return t
 }
 
-// take reserves; used: the permits are used in any case, if they are available now.
+// take reserves; used: the permits are used in any case, if available.
 func (t *Tier) take(
 	ctx context.Context, w which, n int, maxWait time.Duration, used bool,
 ) (taken limit.Taken, err error) {
@@ -124,7 +124,6 @@ func (t *Tier) take(
 	return w.by.Take(ctx, n, maxWait, used)
 }
 
-// peek returns how long a request would wait; false if the limiter can't tell, or fails.
 func (t *Tier) peek(w which, n int) (wait time.Duration, ok bool) {
 	var err error
 	switch {
@@ -141,7 +140,6 @@ func (t *Tier) peek(w which, n int) (wait time.Duration, ok bool) {
 	return wait, true
 }
 
-// outlook returns what the request's limiter has to give; false if that is not known.
 func (c *claim) outlook() (o engine.Outlook, ok bool) {
 	if o, ok = c.Outlook(); ok || c.by == nil {
 		return o, ok
@@ -149,7 +147,7 @@ func (c *claim) outlook() (o engine.Outlook, ok bool) {
 	return c.by.Outlook()
 }
 
-// interval returns in which time the limiter of all requests lets a request of that cost pass; 0: unknown.
+// interval is the time in which the limiter of all requests lets a request of that cost pass; 0: unknown.
 func (t *Tier) interval(cost int) time.Duration {
 	if t.all != nil && t.all.Rate() > 0 {
 		return seconds(float64(cost) / t.all.Rate())

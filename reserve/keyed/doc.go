@@ -5,17 +5,16 @@
 //		// too many requests by ada; everybody else is served
 //	}
 //
-// Most callers want [Limiters.Acquire], which waits, or [Limiters.TryAcquire]. [Limiters.For] is a key's limiter, for
-// everything that takes a [reserve.Reserver].
+// Most callers want [Limiters.Acquire], which waits, or [Limiters.TryAcquire]. [Limiters.For] is a key's limiter, as a
+// [reserve.Reserver].
 //
 // # The model
 //
 // A new key behaves as if its limiter had been idle since New was called: empty right after New, and full a burst
-// later. A key that was asked is remembered until it is like a new key again: it owes and promises nothing, and is as
-// full.
+// later. A key that was asked is remembered until it is like a new key again.
 //
-// Take a policy of 10/s that saves up to 10 permits, and New at 0 s. At 60 s a new key has 10 permits stored. It takes
-// all of them, and is remembered until 61 s. A key that takes 100 permits at once at 60 s is in debt until 69 s, and
+// Take a policy of 10/s that saves up to 10 permits, and New at 0 s. At 60 s a new key has 10 permits stored, takes all
+// of them, and is remembered until 61 s. A key that takes 100 permits at once at 60 s is in debt until 69 s, and
 // remembered until 70 s.
 //
 // So the number of keys is bounded, and no debt is forgotten.
@@ -42,16 +41,15 @@
 //		return plans[plan], nil
 //	}, keyed.WithTTL(time.Minute))
 //
-// An upgrade from 100 to 6000 a minute then reaches a client that keeps asking within a minute, and at once by
-// perTenant.Refresh(tenant). While the database fails, remembered tenants keep their policies, and new tenants get the
-// error. Without WithTTL the function is called for each request of a tenant that is not remembered, as one with the
-// rate +Inf never is.
+// A new plan then reaches a client that keeps asking within a minute, and at once by perTenant.Refresh(tenant). While
+// the database fails, remembered tenants keep their policies, and new tenants get the error. Without WithTTL the
+// function is called for each request of a tenant that is not remembered.
 //
 // # What it costs
 //
 // A key that only took permits at once takes 75 to 90 bytes, beside the string's own. A key that reserved, waited, was
 // paused, or had its rate or policy changed is a [reserve.Limiter] until it is dropped: some 220 bytes more.
 //
-// Nothing has to be closed. Each call looks at two entries on average and drops idle ones. Each shard of keys has a
-// lock. No lock is held while the policy function runs.
+// Nothing has to be closed: each call looks at two entries on average and drops idle ones. Each shard of keys has a
+// lock, which is not held while the policy function runs.
 package keyed

@@ -49,8 +49,8 @@ func WithMaxKeys(n int) Option {
 // less: until the key is dropped.
 //
 // After d, the first caller calls the function; the others go on with the old policy. Debt and stored permits change as
-// with Refresh. If the function returns an error, the key keeps its policy, and the function is called again an eighth
-// of d later. If the error is [ErrUnknown], the key is forgotten.
+// with Refresh. After an error the key keeps its policy, and the function is called again an eighth of d later; after
+// [ErrUnknown] the key is forgotten.
 //
 // A key is remembered for d even when it is like new, unless a new key needs its room: at 1000 keys a second,
 // WithTTL(time.Minute) keeps 60,000 keys, some 5 MB.
@@ -58,15 +58,15 @@ func WithTTL(d time.Duration) Option {
 	return func(s *settings) error { s.ttl = d; return nil }
 }
 
-// New returns limiters whose policies come from the function. The first caller for a new key calls it, and other
-// callers for that key wait. All callers that waited get its error, which is not remembered.
+// New returns limiters whose policies come from the function. The first caller for a new key calls it; other callers
+// for that key wait, and get its error, too, which is not remembered.
 //
-// The function is called under no lock. It may ask for other keys, but not for the same key, nor for a key whose policy
-// asks for this key. Make policies once and return them many times: a key whose policy changes takes some 220 bytes
-// more.
+// The function is called under no lock, and may ask for other keys, but not for the same key, nor for a key whose
+// policy asks for this key. Make policies once and return them many times: a key whose policy changes takes some 220
+// bytes more.
 //
-// A key's limiter counts as idle since New was called, or, with policies that have their own clock
-// ([reserve.WithClock]), since the first policy that the function returned was made.
+// A key's limiter counts as idle since New was called, or, with policies on their own clock ([reserve.WithClock]),
+// since the function's first policy was made.
 //
 // It panics if the function or an option is nil.
 func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Option) *Limiters[K] {
@@ -98,8 +98,7 @@ func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Du
 	return k.keys().Acquire(ctx, key, n)
 }
 
-// ReserveWithin is [reserve.Limiter.ReserveWithin] of the key's limiter. It has its errors, the policy function's and
-// [ErrTooManyKeys].
+// ReserveWithin is [reserve.Limiter.ReserveWithin] of the key's limiter. It has Acquire's errors.
 //
 // The key is remembered until the reservation's time has come and the key is like new again. Settle after that still
 // charges the key.
@@ -109,34 +108,33 @@ func (k *Limiters[K]) ReserveWithin(
 	return k.keys().ReserveWithin(ctx, key, n, maxWait)
 }
 
-// Peek is [reserve.Limiter.Peek] of the key's limiter. It has its errors, the policy function's and [ErrTooManyKeys].
+// Peek is [reserve.Limiter.Peek] of the key's limiter. It has Acquire's errors.
 func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
 	return k.keys().Peek(key, n)
 }
 
 // Snapshot is [reserve.Limiter.Snapshot] of the key's limiter. The counts of a key without reservations, or that was
-// dropped, are 0. It returns the policy function's error, and [ErrTooManyKeys].
+// dropped, are 0. It has Acquire's errors.
 func (k *Limiters[K]) Snapshot(key K) (reserve.Snapshot, error) { return k.keys().Snapshot(key) }
 
 // Len returns how many keys are remembered now.
 func (k *Limiters[K]) Len() int { return k.keys().Len() }
 
-// Refresh asks the policy function for the key's policy again, and uses it at once, by [reserve.Limiter.SetPolicy]:
-// what the key owes and has stored stays, permits or times as its capacity is. A key with 1/s and WithCapacity(10) that
-// has 5 left, refreshed to 100/s and WithCapacity(1000), has 5.
+// Refresh asks the policy function for the key's policy again, and uses it at once, by [reserve.Limiter.SetPolicy]. A
+// key with 1/s and WithCapacity(10) that has 5 left, refreshed to 100/s and WithCapacity(1000), has 5.
 //
 // A policy of another kind (a window instead of a bursty limiter) takes over when the last promised time has come, with
 // the same share of its store left. A key that isn't remembered stays as it is.
 //
-// It returns the policy function's error. The key then keeps its policy, or is forgotten if the error is [ErrUnknown].
+// It returns the policy function's error: the key then keeps its policy, or is forgotten if that is [ErrUnknown].
 func (k *Limiters[K]) Refresh(key K) error { return k.keys().Refresh(key) }
 
 // Forget drops the key's state, and what it owes: its next request finds a new key, with the policy that the function
 // then returns. Waiting requests keep their times.
 func (k *Limiters[K]) Forget(key K) { k.keys().Forget(key) }
 
-// Keys returns the remembered keys, in no order, a shard's (on average at most 4096) at a time. A key that is new or
-// dropped during the loop may come or not. The loop's body may use the limiters, and drop keys:
+// Keys returns the remembered keys, in no order, a shard's (on average at most 4096) at a time. Keys that are new or
+// dropped during the loop may be missing. The loop's body may use the limiters, and drop keys:
 //
 //	for tenant := range perTenant.Keys() {
 //		if err := perTenant.Refresh(tenant); err != nil {
@@ -145,17 +143,17 @@ func (k *Limiters[K]) Forget(key K) { k.keys().Forget(key) }
 //	}
 func (k *Limiters[K]) Keys() iter.Seq[K] { return k.keys().Keys() }
 
-// For returns the key's limiter. It holds only the key, and keeps no key from being dropped.
+// For returns the key's limiter, which keeps no key from being dropped.
 //
-// The Reserver is a [Limiter]: perKey.For(key).(keyed.Limiter) has the further methods.
+// It is a [Limiter]: perKey.For(key).(keyed.Limiter) has further methods.
 func (k *Limiters[K]) For(key K) reserve.Reserver { return k.keys().For(key) }
 
 // A Limiter is a key's limiter, as [Limiters.For] returns it. Its methods mean what [reserve.Limiter]'s do, and may be
 // called at the same time.
 //
 // Rate, Stored and NextFree remember no key (without [WithTTL]), and are 0 if there is no policy or no room for it.
-// PauseUntil, SetRate and Retime do. If there is no policy or no room for it, SetRate and Retime return that error, and
-// PauseUntil does nothing.
+// PauseUntil, SetRate and Retime do. Without a policy or room, SetRate and Retime return that error, and PauseUntil
+// does nothing.
 type Limiter interface {
 	reserve.Reserver
 	Acquire(ctx context.Context, n int) (waited time.Duration, err error)

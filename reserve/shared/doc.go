@@ -18,23 +18,23 @@
 // Requests that arrive during a call share the next: with 64 goroutines four times as many decisions as with a call
 // each, for a fifth of the server's time. Calls for many keys go as one pipeline. Within a process, callers queue first
 // come, first served. The permits of a caller that leaves go back with the next call, and a request that is decided too
-// late gets nothing. The first call to a server has twice the timeout, for the connection. Each server of a cluster or
-// ring has its own clock, pipeline and circuit.
+// late gets nothing. The first call to a server has twice the timeout. Each server of a cluster or ring has its own
+// clock, pipeline and circuit.
 //
 // Where the store is 100 ms away, a request takes 100 to 300 ms besides its wait for permits, but callers share these
 // trips: of 1,000/s, four processes with 1 caller each get 39/s, with 4 each 121/s, and with 64 each all. [WithAhead]
 // buys ahead: 963/s with 1 caller each, in two fifths of the calls.
 //
-// A limiter has nothing to close. Goroutines make the calls of callers that queue, or have less time than the timeout;
-// and they probe, and give permits back. At most 8 calls that don't return, whatever their contexts say, as on a frozen
-// disk, are left to themselves, and another each 10 s.
+// A limiter has nothing to close. Goroutines make the calls of callers that queue, or have less time than the timeout,
+// probe, and give permits back. At most 8 calls that don't return, as on a frozen disk, are left to themselves, and
+// another each 10 s.
 //
 // # When the store fails
 //
 // [FailClosed] (the default) refuses every request, [FailOpen] grants every request, and [Local] limits each process
 // alone. Grants of the last two are charged when the store is back, as of their time. After an outage all processes
-// together charge two capacities at most, which bounds how long callers are refused. While single calls fail, or take
-// longer than their callers have, the last answer counts: [FailOpen] grants what that left.
+// together charge two capacities at most. While single calls fail, or take longer than their callers have, the last
+// answer counts: [FailOpen] grants what that left.
 //
 // A store that refuses every fourth call for hours costs at most one capacity above the limit. So does an outage with
 // [Local], if the shares add up to 1. A proxy that repeats answers, which TCP never does, costs up to four capacities.
@@ -42,9 +42,9 @@
 // the others the whole rate: with Local(0.5) in one of two processes 150 % of it, for as long as that lasts.
 //
 // Three failures in a row open a circuit, if no answer has come for 50 ms. So do eight in a row, and lost answers that
-// may have charged a capacity. Then one caller at a time probes the store, at first after 50 ms, at distances that
-// double up to 400 ms, at the same moments in all processes. The others don't wait, unless no probe was made for longer
-// than the distance. Three answers in a row close it.
+// may have charged a capacity. Then a caller at a time probes the store, after 50 ms, later at distances that double up
+// to 400 ms, at the same moments in all processes. The others don't wait, unless no probe was made for longer than the
+// distance. Three answers in a row close it.
 //
 // A Redis server that restarts without its data begins with full limiters.
 //
@@ -60,8 +60,8 @@
 //     it: after 1,000 callers have queued and given up, there is no queue. Elsewhere in the queue the time passes
 //     unused, and its permits are deferred, at most a capacity: a request that would wait goes at once if enough are
 //     deferred for it and for the largest promise that is still running, and the rest is stored when nothing is owed.
-//     At most 512 such stretches are remembered. No permit is sold twice.
-//   - A Cancel after the time of the permits gives back as many as would still be there: right to within 2 % within 50
+//     At most 512 such stretches are remembered.
+//   - A Cancel after the time of the permits gives back as many as would still be there, to within 2 % within 50
 //     requests. If 300 to 900 of 1,000 are cancelled at the end, at most a quarter is lost.
 //   - PauseUntil and Resume concern later requests. In Redis, a pause that ends before what is owed is paid changes
 //     nothing. In a Store, what is owed is paid after the pause.
@@ -77,7 +77,7 @@
 // When a master dies, permits that its replica has not heard of are granted again, at most one capacity, and promised
 // times, too.
 //
-// An ACL user needs ~pace:* +eval +evalsha +get +set +time: the last three are commands in the script. A key takes
-// 152 bytes (MEMORY USAGE) after one request, and 392 when drained. It lives for its debt, the time to fill, and a
-// second. Eviction, by volatile-* or allkeys-*, forgets debt.
+// An ACL user needs ~pace:* +eval +evalsha +get +set +time. A key takes 152 bytes (MEMORY USAGE) after one request, and
+// 392 when drained. It lives for its debt, the time to fill, and a second. Eviction, by volatile-* or allkeys-*,
+// forgets debt.
 package shared

@@ -58,9 +58,9 @@ type family struct {
 // New returns the limiter of a name, kept in Redis by Redis's clock; a new name is a full limiter. Of the policy it
 // takes the curve, rate, longest wait and way of paying. Redis forgets a limiter that was idle for long enough to fill.
 //
-// It returns a *[CurveError] for a policy that the script can't do (see [NewIn]), a *[reserve.OptionError] for a
-// part of a store to start with (reserve.WithStored), and a *[reserve.ValueError] for a bad value of an option, for
-// a nil client, policy or option, and for a client whose settings would break the promises.
+// It returns a *[CurveError] for a policy that the script can't do (see [NewIn]), a *[reserve.OptionError] for
+// reserve.WithStored of a part, and a *[reserve.ValueError] for a bad or nil argument or option, and for a client whose
+// settings would break the promises.
 func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	return newOne(ofScripter(client, false), name, policy, opts)
 }
@@ -106,12 +106,11 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 	return l.ReserveWithin(ctx, n, reserve.Forever)
 }
 
-// ReserveWithin reserves n permits (at least 1) if they may be used within maxWait, the policy's longest wait and the
-// context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError], or a *[reserve.SizeError] if no
-// such time ever comes. Negative counts as 0. If the context ends during the call, its permits are given back.
+// ReserveWithin is [reserve.Limiter.ReserveWithin], and returns a *[reserve.SizeError] if no time ever comes. If the
+// context ends during the call, its permits are given back.
 //
 // Cancel and Settle of the reservation ask the store, and report no error: if that fails, the permits are lost. A
-// request that settles for less while it waits for its own permits may go earlier; those behind it keep their times.
+// request that settles for less while it waits for its own permits may go earlier.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	p, err := l.reserve(ctx, buys(n, int64(maxWait), never))
 	if err != nil {
@@ -136,7 +135,7 @@ func (l *Limiter) Wait(ctx context.Context) error {
 }
 
 // TryAcquire takes n permits (at least 1) if they may be used now, and reports whether it did. While the last answer
-// shows that there are none, for at most a second, it refuses without asking: millions of calls a second.
+// shows that there are none, for at most a second, it refuses without asking.
 func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 	if err := done.Cause(ctx); err != nil {
 		return false, err

@@ -13,7 +13,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Store keeps the states of limiters for several processes: anything that can replace a value atomically.
+// A Store keeps the states of limiters for several processes: it can replace a value atomically.
 //
 // Update replaces the value at key by the result of f, atomically, and keeps it for at least keep. If f returns an
 // error, nothing is written, and Update returns (or wraps) it. Update returns when the context ends.
@@ -22,7 +22,7 @@ import (
 // processes' clocks must differ by less than half a second: so far the later time counts; beyond that, each change of
 // the writer looks like time that has passed. f has no effects, may be called more than once, and does not keep old.
 // After Update has returned, it returns an error. An Update that does not return when the context ends is left to
-// itself; its callers don't wait for it.
+// itself.
 //
 // A value takes some 120 bytes, and 4 to 8 for each of the last 512 requests since the limiter was full; a window's 2
 // to 12 for each other request in it. Every waiting request is in it: with 10,000, each call reads and writes 60 kB,
@@ -47,7 +47,7 @@ var ErrNotWritten = errors.New("shared: nothing was written")
 // Under package outbound a window and a calendar count a permit until the answer is there, as everywhere. The end of a
 // use is told by a call of its own, which nobody waits for and which goes with others, and so is, each 20 s, a use of
 // over 250 ms. A caller that waits while permits are in use asks again when its time has come. A killed process's uses
-// are over a minute after its last word. With [WithAhead], permits count by their grant.
+// end a minute after its last word. With [WithAhead], permits count by their grant.
 func NewIn(store Store, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	return newOne(ofStore(store), name, policy, opts)
 }

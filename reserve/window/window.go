@@ -18,8 +18,8 @@
 //
 // A request waits until all of its permits fit; for more than n it returns a *[reserve.SizeError].
 //
-// If the whole program stands still (SIGSTOP, a suspended machine) and a caller wakes more than 1 ms late, that counts
-// as a pause: with 100 each 100 ms and 64 callers due, 100 go right after it and not 164. Code that sleeps until
+// If the program stands still (SIGSTOP, a suspended machine) and a caller wakes more than 1 ms late, that is a pause:
+// with 100 each 100 ms and 64 callers due, 100 go right after it and not 164. Code that sleeps until
 // [reserve.Reservation.At] does not have that.
 //
 // # Giving back
@@ -33,10 +33,10 @@
 // # When a permit is used
 //
 // A permit counts from its grant. A server counts the call when it arrives, and calls overtake each other, so some
-// exceed a window there that is exactly as long. Package outbound therefore tells the window when a call goes out, and
-// when its answer is there: the permit counts until per after the answer. Then no stretch of per at the server holds
-// more than n, at the price of one round trip for each per: with 10 a second and 150 ms from sending to answer, 10 go
-// in 1.15 s. While a call is out, promised times may become later. Without package outbound, use [WithMargin].
+// exceed a window there of the same length. Package outbound therefore tells the window when a call goes out, and when
+// its answer is there: the permit counts until per after the answer. Then no stretch of per at the server holds more
+// than n, at the price of one round trip for each per: with 10 a second and 150 ms from sending to answer, 10 go in
+// 1.15 s. While a call is out, promised times may become later. Without package outbound, use [WithMargin].
 //
 // # Changes
 //
@@ -54,8 +54,8 @@
 //
 // # What it takes
 //
-// A window is a sliding-window log: 24 bytes for the requests granted at one moment, and 40 for a waiting request,
-// rounded up to at most twice as much. [reserve.WithMaxWait] bounds the queue.
+// A window is a sliding-window log: 24 bytes for the requests granted at one moment, 40 for a waiting request, rounded
+// up to at most twice as much. [reserve.WithMaxWait] bounds the queue.
 //
 // After a refund, the times behind are computed again when needed, in one pass: 100,000 waiting requests that give up
 // in random order take 0.3 s. A window counts up to 2^63 permits.
