@@ -69,7 +69,7 @@ func (p *part) foreign(l *Limit) bool {
 // cancel gives a part back. When it returns, another queue's permits are free.
 func (q *Queue) cancel(r *engine.Reservation) {
 	if p, ok := r.Promise().(promise); ok {
-		p.settleThen(0, false, p.queue.giveBack)
+		p.Settle(0)
 	} else {
 		r.CancelBy(q)
 	}

@@ -191,20 +191,32 @@ func (p *Place) correct(actual int) {
 	}
 }
 
-func (p *Place) Settle(actual int) { p.settleThen(max(0, actual), false, p.queue.giveBack) }
+func (p *Place) Settle(actual int) { p.settleThen(max(0, actual), false, false) }
 
-// giveUp is Settle(0) for a caller that does not get what it has waited for, although it has settled it already.
-func (p *Place) giveUp() { p.settleThen(0, true, p.queue.left) }
+// giveUp is Settle(0) for a caller that does not get what it has waited for, although it has settled it already. Where a
+// limit may block, it does not wait.
+func (p *Place) giveUp() { p.settleThen(0, true, p.queue.blocks) }
 
-func (p *Place) settleThen(actual int, again bool, left func(*hold)) {
-	switch h, looks := p.settle(actual, again); {
+func (p *Place) settleThen(actual int, again, leaves bool) {
+	q := p.queue
+	h, looks := p.settle(actual, again)
+	switch {
 	case !looks:
-	case h != nil && h.settled:
-		h.settle(actual)
-		p.queue.changed()
+	case leaves:
+		go q.settleHold(h, actual)
 	default:
-		left(h)
+		q.settleHold(h, actual)
 	}
+}
+
+// settleHold settles a granted place's hold, or gives back that of another.
+func (q *Queue) settleHold(h *hold, actual int) {
+	if h == nil || !h.settled {
+		q.giveBack(h)
+		return
+	}
+	defer q.changed()
+	h.settle(actual)
 }
 
 // settle returns the hold to give back, or to settle if it is settled.

@@ -204,6 +204,24 @@ func (f farAway) ReserveWithin(ctx context.Context, n int, d time.Duration) (res
 	return f.Limiter.ReserveWithin(ctx, n, d)
 }
 
+// A caller whose context has ended comes back, however long it takes to give its permits back.
+func TestGivingUpWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, takes := reserve.Must(pace.NewTokenBucket(1, 1)), time.Duration(0)
+		q := reserve.Must(fair.New(askingReserver{l, func() { time.Sleep(takes) }}, oneClass))
+		r, err := q.ReserveWithin(t.Context(), 1, 0)
+		require.NoError(t, err)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		begin := time.Now()
+		takes = time.Minute
+		require.ErrorIs(t, r.Wait(ended), context.Canceled)
+		require.Zero(t, time.Since(begin))
+		time.Sleep(2 * takes)
+		require.EqualValues(t, 1, l.Snapshot().GivenBack)
+	})
+}
+
 // Settle while a limit is asked changes the request afterwards: what is asked stays as it is.
 func TestSettleWhileALimitIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
