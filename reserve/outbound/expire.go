@@ -38,13 +38,16 @@ type signature struct {
 	lasts time.Duration // if life does not say; 0, and no life: at is its end
 }
 
-// headerSignatures are of AWS (SigV4), Azure, Alibaba, Huawei and Tencent Cloud, OKX, Coinbase, KuCoin and Bybit.
+// headerSignatures are of AWS (SigV4), Azure, Alibaba, Huawei and Tencent Cloud, OKX, Coinbase, KuCoin, Bybit, Bitvavo
+// and BitMEX.
 var headerSignatures = []signature{
 	{at: "X-Amz-Date", lasts: 5 * time.Minute}, {at: "X-Ms-Date", lasts: 15 * time.Minute},
 	{at: "X-Acs-Date", lasts: 15 * time.Minute}, {at: "X-Sdk-Date", lasts: 15 * time.Minute},
 	{at: "X-Tc-Timestamp", lasts: 5 * time.Minute}, {at: "Ok-Access-Timestamp", lasts: 30 * time.Second},
 	{at: "Cb-Access-Timestamp", lasts: 30 * time.Second}, {at: "Kc-Api-Timestamp", lasts: 5 * time.Second},
 	{at: "X-Bapi-Timestamp", life: "X-Bapi-Recv-Window", unit: time.Millisecond, lasts: 5 * time.Second},
+	{at: "Bitvavo-Access-Timestamp", life: "Bitvavo-Access-Window", unit: time.Millisecond, lasts: 10 * time.Second},
+	{at: "Api-Expires"},
 }
 
 // querySignatures are of addresses that AWS, Google Cloud Storage, Azure and CloudFront have signed, and Binance's.
@@ -64,7 +67,7 @@ const (
 // expiry returns when the signature of a request that comes now ends; zero: it has none.
 func expiry(r *http.Request, now time.Time) time.Time {
 	for name, v := range r.Header {
-		if !strings.HasSuffix(name, "-Date") && !strings.HasSuffix(name, "-Timestamp") { // fast path
+		if of := name[strings.LastIndexByte(name, '-')+1:]; of != "Date" && of != "Timestamp" && of != "Expires" {
 			continue
 		}
 		for i := range headerSignatures {

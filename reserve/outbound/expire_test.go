@@ -52,6 +52,9 @@ func TestExpiry(t *testing.T) {
 		{"OKX", "http://a/", "OK-ACCESS-TIMESTAMP: 2026-11-21T12:00:00.000Z", 29400 * time.Millisecond},
 		{"Coinbase", "http://a/", "CB-ACCESS-TIMESTAMP: 1795262400.5", 29400 * time.Millisecond},
 		{"KuCoin", "http://a/", "KC-API-TIMESTAMP: 1795262400000", 4900 * time.Millisecond},
+		{"Bitvavo", "http://a/", "Bitvavo-Access-Timestamp: 1795262400000", 9800 * time.Millisecond},
+		{"BitMEX", "http://a/", "api-expires: 1795262460", 58800 * time.Millisecond},
+		{"BitMEX, long ago", "http://a/", "api-expires: 1795262340", 0},
 		{"Bybit", "http://a/", "X-BAPI-TIMESTAMP: 1795262400000", 4900 * time.Millisecond},
 	} {
 		r := httptest.NewRequest(http.MethodGet, c.url, nil)
