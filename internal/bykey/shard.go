@@ -138,7 +138,6 @@ func (k *Limiters[K]) ask(s *shard[K], hash uint32, a *ask[K]) (policy *engine.P
 	return policy, err
 }
 
-// asked returns the key's ask under way, or nil.
 func (s *shard[K]) asked(key K) *ask[K] {
 	for _, a := range s.asks {
 		if a.key == key {
@@ -206,7 +205,6 @@ func (k *Limiters[K]) drop(s *shard[K], position int) {
 	}
 }
 
-// revoke drops a key, and what it owes.
 func (k *Limiters[K]) revoke(s *shard[K], hash uint32, key K) {
 	if at := s.at(hash, key); at >= 0 {
 		k.drop(s, at)

@@ -63,7 +63,6 @@ func (s *state) keep(l *smooth.Ledger, changed bool) bool {
 	return changed
 }
 
-// take takes permits that are available now, or none.
 func (s *state) take(ctx context.Context, n int) bool {
 	if s.whole != nil {
 		var r engine.Reservation

@@ -27,7 +27,6 @@ func (c *Clock) Same(other *Clock) bool {
 	return *c.Fake == *other.Fake
 }
 
-// Begun returns the clock with now as its epoch.
 func (c Clock) Begun() Clock {
 	c.Epoch = time.Now()
 	if c.Fake != nil {
@@ -61,7 +60,6 @@ func (c *Clock) Since(t time.Time) int64 {
 	return saturate.Add(c.reading(now), int64(t.Sub(now)))
 }
 
-// reading converts a time by its distance from the epoch.
 func (c *Clock) reading(t time.Time) int64 {
 	d := int64(t.Sub(c.Epoch))
 	if c.Fake == nil {
@@ -83,7 +81,6 @@ const forever time.Duration = math.MaxInt64
 
 func until(t, now int64) time.Duration { return time.Duration(saturate.Add(t, -now)) }
 
-// sleepOn blocks until a time of a fake clock, the context's end or a wake.
 func sleepOn(ctx context.Context, c *Clock, now, end int64, s *wake.Sleeper) {
 	timer := (*c.Fake).NewTimer(until(end, now))
 	defer timer.Stop()

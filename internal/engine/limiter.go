@@ -136,7 +136,6 @@ func (l *Limiter) look(now, at int64) int64 {
 	return at
 }
 
-// free records that permits may be granted now.
 func (l *Limiter) free() {
 	if l.busy.Load() != unknown {
 		l.busy.Store(unknown)
@@ -164,7 +163,6 @@ func (l *Limiter) read(t int64) (now int64) {
 
 func (l *Limiter) lock() (now int64) { return l.lockFor(l.clock.Now()) }
 
-// lockFor locks the limiter, and returns its time for a reading.
 func (l *Limiter) lockFor(t int64) (now int64) {
 	if t != unknown {
 		t = l.clock.awake(t)

@@ -86,7 +86,7 @@ func TermsOf(l Ledger) []byte {
 	return nil
 }
 
-// differs says what policy could replace p, or "" if other can.
+// differs returns what policy could replace p, or "".
 func (p *Policy) differs(other *Policy) string {
 	switch {
 	case other == nil || other.terms.Package != p.terms.Package || other.terms.Limiter != p.terms.Limiter:
@@ -101,7 +101,6 @@ func (p *Policy) differs(other *Policy) string {
 
 func (p *Policy) Limiter() *Limiter { return p.New(p.terms.Now()) }
 
-// New returns a limiter without requests since begin.
 func (p *Policy) New(begin int64) *Limiter {
 	return p.With(begin, p.Ledger(begin, p.terms.Time))
 }

@@ -145,7 +145,6 @@ func (r *Reservation) Count(by int) {
 
 func (r *Reservation) Limiter() *Limiter { return r.limiter }
 
-// Promise returns NewReservation's promise, or nil.
 func (r *Reservation) Promise() Promise {
 	if r.promise == nil {
 		return nil

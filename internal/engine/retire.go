@@ -37,7 +37,6 @@ func (l *Limiter) Charge(permits int) {
 	l.charge(now, permits)
 }
 
-// charge charges the limiter, or its successor.
 func (l *Limiter) charge(now int64, permits int) {
 	if s := l.cold.sleepers; s != nil && s.heir != nil {
 		s.heir(permits)

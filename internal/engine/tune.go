@@ -13,7 +13,6 @@ func (l *Limiter) Retime(permitsPerSecond float64) {
 	l.change(true, func(now int64) bool { l.ledger.Retime(now, permitsPerSecond); return true })
 }
 
-// change changes times, some to later ones if later is true.
 func (l *Limiter) change(later bool, change func(now int64) (changed bool)) {
 	now := l.lock()
 	defer l.mu.Unlock()

@@ -2,7 +2,6 @@ package limit
 
 import "github.com/nextfree/pace/reserve"
 
-// Named names the limit in a WaitError that names none.
 func Named(err error, name func() string) error {
 	late, ok := err.(*reserve.WaitError)
 	if !ok || late.Limit != "" {

@@ -62,7 +62,6 @@ type request[S State] struct {
 
 func Of[S State](kind Kind[S]) Line[S] { return Line[S]{kind: kind, Stopped: math.MinInt64} }
 
-// Due grants the requests that are due at now.
 func (l *Line[S]) Due(now int64) {
 	n := 0
 	for all := l.wait.All(); n < len(all); n++ {
@@ -117,7 +116,6 @@ func (l *Line[S]) Permits(only bool) (sum int64) {
 	return sum
 }
 
-// Find returns the first of the requests with known states for which f is true.
 func (l *Line[S]) Find(f func(S) bool) S {
 	all, i := l.wait.All()[:l.known], l.found
 	if i > len(all) || i > 0 && f(all[i-1].state) {

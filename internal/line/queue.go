@@ -14,10 +14,8 @@ func (q *Queue[T]) Len() int { return len(q.list) - q.first }
 
 func (q *Queue[T]) Push(item T) { q.list = append(q.list, item) }
 
-// Insert puts an item before the item i.
 func (q *Queue[T]) Insert(i int, item T) { q.list = slices.Insert(q.list, q.first+i, item) }
 
-// Drop removes the first n items, and gives memory back.
 func (q *Queue[T]) Drop(n int) {
 	clear(q.All()[:n]) // for the garbage collector
 	if q.first += n; 2*q.first < len(q.list) {

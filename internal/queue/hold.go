@@ -109,7 +109,6 @@ func (h *hold) takeAll(ctx context.Context, maxWait time.Duration, blocking bool
 	return nil
 }
 
-// measure notes which part has room last, and when.
 func (h *hold) measure() {
 	h.slack = 0
 	if h.last, h.asked = h.latest(h.place.queue.clock.Now()); h.asked > 0 {

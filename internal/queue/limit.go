@@ -95,7 +95,6 @@ func (l *Limit) wait(q *Queue, now int64, behind, n int) (d time.Duration, err e
 	return d, err
 }
 
-// tooMany returns a SizeError's Max, or 0.
 func tooMany(err error) int {
 	if err == nil {
 		return 0 // without an allocation

@@ -263,7 +263,6 @@ func (q *Queue) better(h *hold) bool {
 	return o.option >= 0 && o.option != h.option && o.wait < reserve.Forever
 }
 
-// told reports whether asking the limits tells all.
 func (p *Place) told() bool {
 	for i := range p.Options {
 		if !p.Options[i].asked() {

@@ -62,7 +62,6 @@ func (p *Place) SetPermits(option, limit, permits int) {
 	p.Options[option].Limits[limit].Permits = permits
 }
 
-// asks returns what the place asks of the first limits of its first option.
 func (p *Place) asks() (all [order.Tracked]int64) {
 	limits := p.Options[0].Limits
 	for i := range min(len(limits), order.Tracked) {
@@ -137,7 +136,6 @@ func (p *Place) Waited() time.Duration {
 	return time.Duration(p.at - p.begin)
 }
 
-// At returns when the place was granted, is promised to go, or its forecast.
 func (p *Place) At() time.Time {
 	q := p.queue
 	q.poll()

@@ -24,7 +24,6 @@ type Curve struct {
 	extra int64 // the part of a permit that Upfront adds to the capacity, in nanoseconds
 }
 
-// Interval returns the finite time between two permits, in nanoseconds.
 func Interval(permitsPerSecond float64) float64 { return min(1e9/permitsPerSecond, math.MaxFloat64) }
 
 func (c *Curve) Free() bool { return c.Line == nil }

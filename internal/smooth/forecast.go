@@ -6,7 +6,6 @@ import (
 	"sort"
 )
 
-// Size returns how many permits can be stored; a request may be of any size.
 func (l *Ledger) Size() (capacity float64, largest int) { return l.curve.Capacity, math.MaxInt }
 
 // AtOnce returns how many permits may be ready without a wait, however long nobody asks. Paid later, that is any number.

@@ -109,7 +109,6 @@ func (l *Ledger) Level(now int64) float64 {
 	return l.Stored(now)
 }
 
-// Idle reports whether nothing is owed and no request waits.
 func (l *Ledger) Idle(now int64) bool {
 	l.advance(now)
 	return !l.waits && l.origin(now) == now && now >= l.empty && (l.span > 0 || math.Abs(l.early) < epsilon)
@@ -176,7 +175,6 @@ type era struct {
 
 type eras []era
 
-// after returns the eras after a change.
 func (e eras) after(waits bool, last uint64, ahead int64, scale float64) eras {
 	if !waits || ahead == 0 {
 		return nil

@@ -17,7 +17,6 @@ func (l *Ledger) Pause(now, until int64) bool {
 	return true
 }
 
-// Paused returns the end of the latest pause.
 func (l *Ledger) Paused() int64 {
 	if l.history == nil {
 		return math.MinInt64
@@ -25,7 +24,6 @@ func (l *Ledger) Paused() int64 {
 	return l.history.until
 }
 
-// Resume ends a pause now, and reports whether there was one.
 func (l *Ledger) Resume(now int64) bool {
 	until := l.Paused()
 	if until <= now {

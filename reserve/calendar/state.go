@@ -46,7 +46,6 @@ func offset(loc *time.Location) int {
 	return seconds
 }
 
-// loadTerms returns the saved rule; without terms r.
 func (r *rule) loadTerms(terms []byte) (*rule, error) {
 	if len(terms) == 0 || bytes.Equal(terms, r.AppendTerms(nil)) {
 		return r, nil

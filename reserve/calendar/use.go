@@ -52,7 +52,6 @@ type call struct {
 
 const fewCalls = 64
 
-// called returns a call of the present period, or nil.
 func (l *ledger) called(number uint64) *call {
 	for i := range l.calls {
 		if l.calls[i].number == number {
@@ -71,7 +70,6 @@ func (l *ledger) began() (from, by int64) {
 	return from, by
 }
 
-// reckon computes the period's end from its calls.
 func (l *ledger) reckon() {
 	from, by := l.began()
 	if len(l.calls) == 0 || l.state.end == l.said {

@@ -74,7 +74,6 @@ func full(o engine.Outlook) time.Duration {
 
 func (t *Tier) quotaByKey() bool { return t.quota == quota{} && t.all == nil && t.clients == nil }
 
-// quotaFor returns a tier's quota for a claim; nil: an unknown request.
 func (t *Tier) quotaFor(c *claim) quota {
 	if c != nil && t.quotaByKey() {
 		if o, ok := c.outlook(); ok {

@@ -185,13 +185,11 @@ func (m *Middleware) violated(r *http.Request, claims []claim, first int, f *Ref
 	return longest
 }
 
-// wantsText reports whether a client asks for text and not for JSON, as browsers do.
 func wantsText(r *http.Request) bool {
 	accept := strings.ToLower(strings.Join(r.Header["Accept"], ","))
 	return strings.Contains(accept, "text/") && !strings.Contains(accept, "json")
 }
 
-// delay holds a refusal back in the tarpit.
 func (m *Middleware) delay(ctx context.Context) time.Duration {
 	defer m.delayed.Add(-1)
 	if m.delayed.Add(1) > m.tarpitMost {

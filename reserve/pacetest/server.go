@@ -121,7 +121,6 @@ func (s *Server) ask(h http.Header, r *http.Request, a *Answer, now time.Time) (
 	return c, c != nil
 }
 
-// look returns the state for a call of n that costs cost.
 func (l *limit) look(now time.Time, n, cost int) State {
 	state := l.state(now, n)
 	state.Name, state.Cost = l.name, cost

@@ -61,7 +61,6 @@ func (c *circuit) outcome() error {
 
 func (c *circuit) isOpen() bool { return c.outcome() != nil }
 
-// report records a call, whose failure counts failures times.
 func (c *circuit) report(now int64, err error, failures int) {
 	if err == nil {
 		c.answered.Store(max(1, now))
@@ -80,7 +79,6 @@ func (c *circuit) report(now int64, err error, failures int) {
 	}
 }
 
-// probedWith records a probe: an error, or enough answers in a row.
 func (c *circuit) probedWith(now int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

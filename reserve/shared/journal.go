@@ -136,7 +136,6 @@ func (j *journal) setClock(now int64) (back bool, err error) {
 	return true, nil
 }
 
-// upTo returns how many records are of that time or before.
 func (j *journal) upTo(at int64) int {
 	n := len(j.records)
 	for n > 0 && j.records[n-1].at > at {
@@ -181,7 +180,6 @@ func (j *journal) newestGrant() record {
 	return record{}
 }
 
-// lastGrant is now if no request waits.
 func (j *journal) lastGrant() int64 { return max(j.now, j.newestGrant().at) }
 
 // closeUp moves records that followed given-back requests behind the last waiting request.

@@ -198,7 +198,6 @@ func (p *promise) tellUse(over bool) {
 // tracksUses reports whether the ledger counts by use. Permits that are bought ahead count by their grant.
 func (l *Limiter) tracksUses() bool { return l.terms.Load().tracks && l.stock.most == 0 }
 
-// post tells the store, without waiting for the answer.
 func (l *Limiter) post(r *request) {
 	if !l.node().circuit.isOpen() {
 		l.queue.post(r)

@@ -170,7 +170,6 @@ func (q *queue[T]) call(list []T) {
 	failed = q.send(ctx, list) != nil
 }
 
-// finish answers a list; if the call failed, the waiting entries fail too.
 func (q *queue[T]) finish(list []T, failed bool, panicked any) {
 	err := errAborted
 	for _, r := range list {
@@ -203,7 +202,6 @@ func (q *queue[T]) post(r T) {
 	q.begin()
 }
 
-// giveBack takes back an entry that was answered, without waiting for that.
 func (q *queue[T]) giveBack(r T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

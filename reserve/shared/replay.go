@@ -24,7 +24,6 @@ func (j *journal) restore(saved []byte, then int64, of *rules) (l engine.Ledger,
 	return l, nil
 }
 
-// replay makes the ledger after the first n records.
 func (j *journal) replay(n int) (engine.Ledger, error) {
 	l, err := j.restore(j.saved, j.then, j.rules)
 	if err != nil {

@@ -123,7 +123,6 @@ func (o *order) owed() charge {
 	return charge{}
 }
 
-// append appends the script's argument: see sale.lua and machine.lua.
 func (o *order) append(b []byte) []byte {
 	more := 0.0
 	owed := o.owed()

@@ -166,7 +166,6 @@ func (s *stock) renew() {
 	}
 }
 
-// change changes the limiter, and gives back what was bought before.
 func (l *Limiter) change(ctx context.Context, c change) error {
 	err := l.do(ctx, changes(c))
 	if err == nil && c.terms != nil {

@@ -62,7 +62,6 @@ func (t *terms) rulesOf(saved []byte) (r *rules, err error) {
 
 const epoch = int64(1e18)
 
-// adopt takes the longest wait of a policy, and returns its terms.
 func (f *family) adopt(p *reserve.Policy) (*terms, error) {
 	if p == nil {
 		return nil, valueError("policy", nil, "a policy")
@@ -123,7 +122,6 @@ func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 	return t, nil
 }
 
-// fingerprint tells policies with different numbers apart.
 func (t *terms) fingerprint() string {
 	sum := sha256.Sum256(t.rules.saved)
 	return fmt.Sprintf("%s-%x", t.kind, sum[:4])

@@ -90,7 +90,6 @@ func (j *journal) settled(n int) int {
 	return n
 }
 
-// using returns those of the first n records whose use goes on.
 func (j *journal) using(n int) (going []record) {
 	for _, r := range j.records[:n] {
 		if r.kind == begun {

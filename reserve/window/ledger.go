@@ -76,7 +76,6 @@ func (l *ledger) Advance(now int64) {
 	}
 }
 
-// Present returns the state after what was granted.
 func (l *ledger) Present() state {
 	if all := l.log.All(); len(all) > 0 {
 		return state{at: l.Now, sum: all[len(all)-1].sum}
@@ -140,7 +139,6 @@ func (l *ledger) Refund(slot smooth.Slot, kept int) {
 	}
 }
 
-// withdraw takes a granted request's permits out of the log.
 func (l *ledger) withdraw(number uint64, permits int64) {
 	all := l.log.All()
 	i := sort.Search(len(all), func(i int) bool { return all[i].number >= number })
