@@ -11,8 +11,8 @@ import (
 // cut together, so for them cutting helps. No call is sent to find out.
 //
 // Copies may believe in each other's refusals all the same. So who believes in 503s, also because of volleys, calls
-// half as often for two seconds of each minute, as all others do who believe. If far fewer are refused then, copies were
-// the cause, and the rate is again what it was before.
+// half as often for two seconds of each minute, as all others do who believe. If far fewer are refused then, copies
+// were the cause, and the rate is again what it was before.
 type imposed struct {
 	begin       time.Time // of the stretch
 	before, now tally     // in the stretch before, in this one
@@ -28,17 +28,16 @@ type imposed struct {
 type tally struct{ calls, refused, perSecond float64 }
 
 const (
-	span     = 0.7    // of a period, in a stretch
-	rarer    = 2. / 3 // times the calls of the stretch before
-	same     = 0.75   // of the share in the stretch before
-	crowded  = 12.    // times the share at which the law stands still: copies do not impose as much
-	least503 = 0.15   // of the calls: volleys find smaller shares
-	most503  = 0.5
-	dipEach  = time.Minute            // between dips; in the first minute a quarter of it
-	dipFrom  = 500 * time.Millisecond // for calls that are out
-	dipTo    = 2500 * time.Millisecond
-	fewer    = 0.25 // of the share is refused in dips, if copies are the cause
-	telling  = 4.   // odds
+	span    = 0.7                    // of a period, in a stretch; at 1 dead backends starve three of 144 runs, not one
+	rarer   = 2. / 3                 // times the calls of the stretch before
+	same    = 0.75                   // of the share in the stretch before; 2/3: ten copies may have 40 % refused
+	most503 = 0.5                    // is believed; at 1 copies have more refused
+	crowded = 8.                     // refusals in a stretch
+	dipEach = time.Minute            // between dips; in the first minute a quarter of it
+	dipFrom = 500 * time.Millisecond // for calls that are out
+	dipTo   = 2500 * time.Millisecond
+	fewer   = 0.25 // of the share is refused in dips, if copies are the cause
+	telling = 4.   // odds
 )
 
 func (t *tally) add(refused bool) {
@@ -63,22 +62,16 @@ func (r *Rate) weigh(now time.Time, refused bool) {
 		return
 	}
 	i.now.perSecond = i.now.calls / seconds
-	next := imposed{begin: now, before: i.now, wrong: i.wrong}
-	if i.now.like(i.before) && i.now.perSecond < i.before.perSecond {
-		next.before = i.before
-	}
-	if r.guesses == 0 && now.After(i.wrong) && r.outlasts(i.before, i.now) {
+	like := i.before.refused > 1 && i.now.share() < most503 && i.now.like(i.before)
+	outlasts := like && i.now.refused > crowded && i.now.perSecond < rarer*i.before.perSecond
+	if outlasts && r.guesses == 0 && now.After(i.wrong) {
 		r.believe(now, unable, i.now)
 		return
 	}
-	*i = next
-}
-
-// outlasts reports whether refusals did not get fewer with the calls.
-func (r *Rate) outlasts(before, now tally) bool {
-	share := now.share()
-	return before.refused > 1 && now.perSecond < rarer*before.perSecond && now.like(before) &&
-		share >= least503 && share < most503 && share*now.perSecond*r.period() > crowded
+	if !like || i.now.perSecond >= i.before.perSecond {
+		i.before = i.now
+	}
+	i.begin, i.now = now, tally{}
 }
 
 // like reports whether about as large a share is refused.
@@ -89,7 +82,7 @@ func (t *tally) like(before tally) bool {
 // test counts an answer while a share is believed.
 func (r *Rate) test(now time.Time, refused bool) {
 	i, c, each := &r.imposed, &r.chance[unable], dipEach
-	if now.Sub(i.begin) < each && i.odds > -telling {
+	if now.Sub(i.begin) < each {
 		each /= 4
 	}
 	since := now.Sub(now.Truncate(each))

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ten programs, of which each believes that the 503s are not its doing, refuse each other's calls: they find out. With the
-// starts of these seeds a sixth and a quarter of the calls was refused before, and a few programs had nearly all.
+// Ten programs, of which each believes that the 503s are not its doing, refuse each other's calls: they find out. With
+// these seeds a sixth and a quarter of the calls was refused before, and a few programs had nearly all.
 func TestCrowdBeforeABusyServer(t *testing.T) {
 	if raced {
 		t.Skip("too slow")
@@ -19,7 +19,8 @@ func TestCrowdBeforeABusyServer(t *testing.T) {
 	for _, seed := range []uint64{4, 7} {
 		synctest.Test(t, func(t *testing.T) {
 			<-time.After(time.Until(day))
-			refused, jain := busyCrowd(Unknown, Setting{Rate: 100, Burst: 20, Seed: seed, Latency: [2]time.Duration{20 * ms, 100 * ms}})
+			s := Setting{Rate: 100, Burst: 20, Seed: seed, Latency: [2]time.Duration{20 * ms, 100 * ms}}
+			refused, jain := busyCrowd(Unknown, s)
 			t.Logf("refused %.3f, Jain %.2f", refused, jain)
 			require.LessOrEqual(t, refused, 0.1)
 			require.GreaterOrEqual(t, jain, 0.5)
