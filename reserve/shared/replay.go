@@ -52,14 +52,7 @@ func (j *journal) apply(l engine.Ledger, at int64, of *rules, records []record) 
 	for _, r := range records {
 		switch r.kind {
 		case granted:
-			if begin := j.collects(r, of, at); begin < r.at {
-				if early := r.at - ready(l, begin, int(r.amount)); early > 0 { // it waited for more, which has overflowed
-					l.Pause(begin, max(begin, l.Paused())+early)
-				}
-				l.Reserve(begin, int(r.amount), never)
-			} else {
-				l.Charge(r.at, int(r.amount))
-			}
+			r.collect(l, j.collects(r, of, at))
 		case used, ended:
 			l.Charge(r.at, int(r.amount))
 		case changed:
@@ -81,6 +74,18 @@ func (j *journal) apply(l engine.Ledger, at int64, of *rules, records []record) 
 		}
 		at = r.at
 	}
+}
+
+// collect takes a granted request's permits, which it begins to hold then.
+func (r *record) collect(l engine.Ledger, begin int64) {
+	if begin >= r.at {
+		l.Charge(r.at, int(r.amount))
+		return
+	}
+	if early := r.at - ready(l, begin, int(r.amount)); early > 0 { // it waited for more, which has overflowed
+		l.Pause(begin, max(begin, l.Paused())+early)
+	}
+	l.Reserve(begin, int(r.amount), never)
 }
 
 // collects returns when a request begins to hold permits: when granted. If it waits for its own permits and is
