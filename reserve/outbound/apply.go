@@ -116,7 +116,10 @@ func (c *call) stops(v *verdict, reason string, owed bool) {
 			continue
 		}
 		if ruling.blamed {
-			c.doubt(doubtful(all, i, reason), a, v.stop)
+			doubted := doubtful(all, i, reason)
+			if c.doubt(doubted, a, v.stop); doubted != a && ruling.stop > 0 && doubted.stopsWith(a) {
+				doubted.stop(c.heard.Add(ruling.stop)) // nothing is saved up meanwhile
+			}
 		}
 		wait := ruling.stop
 		if o, known := a.of.Outlook(); known && ruling.owed && !a.of.Traits().Silent {

@@ -89,7 +89,7 @@ func (c *call) doubt(a, blamed *charge, stop time.Duration) {
 		hold = told.Refused(c.heard, c.sent, stop, float64(a.Permits), a.inUse, busy)
 		a.belief.stored = stored
 	})
-	if even := a.belief.even.Load(); even != nil && hold > 0 && (a == blamed || stop == 0) && !c.t.pauseRefused {
+	if even := a.belief.even.Load(); even != nil && hold > 0 && (a.stopsWith(blamed) || stop == 0) && !c.t.pauseRefused {
 		even.PauseUntil(c.heard.Add(hold))
 	}
 	if log := c.t.log; log != nil {
@@ -97,6 +97,11 @@ func (c *call) doubt(a, blamed *charge, stop time.Duration) {
 			log.misfits.write(log.logger, c.heard, c.request, "outbound: a limit does not fit the server", "limit", a.name(), "seen", misfit)
 		}
 	}
+}
+
+// stopsWith reports whether a stop of the blamed limit is the limit's, too: both hold for the same calls.
+func (a *charge) stopsWith(blamed *charge) bool {
+	return a == blamed || a.key == any(sharedKey{}) || a.limit.again != nil
 }
 
 // doubtful returns the limit on which a refusal casts doubt that limit i is blamed for. If nothing names that, it is the
