@@ -147,7 +147,7 @@ func (q *Queue) fails(now int64, p *Place, err error) *hold {
 			return nil
 		}
 		if add(now, late.Wait) > p.latest {
-			err = p.late(now, late.Wait)
+			err = p.lateAt(late.Limit, now, late.Wait)
 		}
 	}
 	return q.leave(p, err, true)

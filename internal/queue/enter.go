@@ -200,8 +200,11 @@ func (p *Place) decided() (yes bool, err error) {
 	return p.latest == never, nil
 }
 
-func (p *Place) late(now int64, wait time.Duration) error {
-	err := &reserve.WaitError{Wait: add(time.Duration(now-p.begin), wait), MaxWait: time.Duration(p.latest - p.begin)}
+func (p *Place) late(now int64, wait time.Duration) error { return p.lateAt("", now, wait) }
+
+func (p *Place) lateAt(name string, now int64, wait time.Duration) error {
+	wait = add(time.Duration(now-p.begin), wait)
+	err := &reserve.WaitError{Wait: wait, MaxWait: time.Duration(p.latest - p.begin), Limit: name}
 	if p.byDeadline {
 		err.Cause = context.DeadlineExceeded
 	}

@@ -130,3 +130,15 @@ func (l *Limit) tooLarge(p *Place) error {
 	}
 	return nil
 }
+
+// LimitName is the name of the first option's limit at which the place would wait for longest.
+func (p *Place) LimitName() (name string) {
+	longest := time.Duration(-1)
+	for i := range p.Options[0].Limits {
+		l := &p.Options[0].Limits[i]
+		if wait, err := l.By.Peek(l.permits(p)); err == nil && wait > longest {
+			longest, name = wait, l.By.Name()
+		}
+	}
+	return name
+}

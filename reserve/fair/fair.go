@@ -173,7 +173,7 @@ func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait
 	if !(p.Weight > 0) || math.IsInf(p.Weight, 1) {
 		return nil, valueError(fmt.Sprintf("the weight of tenant %q", tenant), p.Weight, "a positive number")
 	}
-	return p, limit.Named(q.queue.Enter(ctx, p, maxWait), q.limit.Name)
+	return p, limit.Named(q.queue.Enter(ctx, p, maxWait), p.LimitName)
 }
 
 func (q *Queue) names() string {
@@ -215,7 +215,7 @@ func (q *Queue) Acquire(ctx context.Context, n int) (waited time.Duration, err e
 	if err != nil {
 		return 0, err
 	}
-	err = limit.Named(p.Wait(ctx), q.limit.Name)
+	err = limit.Named(p.Wait(ctx), p.LimitName)
 	return p.Waited(), err
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/pool"
 	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/window"
 )
 
 func ofKey(p *reserve.Policy) reserve.Reserver {
@@ -170,8 +171,41 @@ func TestGivenBackAnywhere(t *testing.T) {
 	}
 }
 
+// A refusal says the same anywhere: how long it would take, how long it may, which limit it is, and why.
+func TestRefusedAnywhere(t *testing.T) {
+	name := reserve.WithName("daily")
+	policies := []*reserve.Policy{reserve.Must(pace.TokenBucket(1, 2, name)), reserve.Must(window.Policy(2, 2*time.Second, name))}
+	for stand, make := range stands {
+		for i, p := range policies {
+			t.Run(fmt.Sprint(stand, i), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					by := make(p)
+					_, err := reserve.Acquire(t.Context(), by, 2)
+					require.NoError(t, err)
+					_, err = by.ReserveWithin(t.Context(), 2, 500*time.Millisecond)
+					requireRefused(t, err, 500*time.Millisecond, nil)
+					_, err = by.ReserveWithin(t.Context(), 2, -7)
+					requireRefused(t, err, 0, nil)
+					ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+					defer cancel()
+					_, err = reserve.Acquire(ctx, by, 2)
+					requireRefused(t, err, 700*time.Millisecond, context.DeadlineExceeded)
+				})
+			})
+		}
+	}
+}
+
+func requireRefused(t *testing.T, err error, maxWait time.Duration, cause error) {
+	var late *reserve.WaitError
+	require.ErrorAs(t, err, &late)
+	require.InDelta(t, 2*time.Second, late.Wait, 10)
+	require.Equal(t, &reserve.WaitError{Wait: late.Wait, MaxWait: maxWait, Limit: "daily", Cause: cause}, late)
+}
+
 // What a warm-up can grant at once is what costs no more than a cold permit: the colder it is, the less.
 func TestAtOnceOfAWarmUp(t *testing.T) {
-	c := &smooth.Curve{Rate: 10, Capacity: 10, Interval: 1e8, Refill: 1e-9, Line: &smooth.LinearPrice{Base: 1e8, Threshold: 5, Slope: 4e7}}
+	line := &smooth.LinearPrice{Base: 1e8, Threshold: 5, Slope: 4e7}
+	c := &smooth.Curve{Rate: 10, Capacity: 10, Interval: 1e8, Refill: 1e-9, Line: line}
 	require.Equal(t, []int{1, 2}, []int{c.AtOnce(10), c.AtOnce(0)})
 }
