@@ -174,7 +174,9 @@ func TestGivenBackAnywhere(t *testing.T) {
 // A refusal says the same anywhere: how long it would take, how long it may, which limit it is, and why.
 func TestRefusedAnywhere(t *testing.T) {
 	name := reserve.WithName("daily")
-	policies := []*reserve.Policy{reserve.Must(pace.TokenBucket(1, 2, name)), reserve.Must(window.Policy(2, 2*time.Second, name))}
+	policies := []*reserve.Policy{
+		reserve.Must(pace.TokenBucket(1, 2, name)), reserve.Must(window.Policy(2, 2*time.Second, name)),
+	}
 	for stand, make := range stands {
 		for i, p := range policies {
 			t.Run(fmt.Sprint(stand, i), func(t *testing.T) {
