@@ -17,10 +17,10 @@ type limit struct {
 	size atomic.Int32 // what holds; 0: there is no limit
 
 	// Guarded by the account's lock.
-	given, told int32     // 0: not
-	heard       time.Time // when a response told it last
-	low         int32     // a far lower limit that the latest response told; 0: it told none
-	share       *share    // nil: all of it is ours
+	given, told int32  // 0: not
+	low         int32  // a far lower limit that the latest response told; 0: it told none
+	heard       int64  // when a response told it last, in seconds since 1970
+	share       *share // nil: all of it is ours
 }
 
 // limiter is nil if this process has none.
@@ -65,7 +65,7 @@ func (a *account) follow(k kind, n int32) (first bool) {
 		a.of.ignored.add(badLimit)
 		return false
 	}
-	m.low, m.told, m.heard = 0, n, a.of.clock.Now()
+	m.low, m.told, m.heard = 0, n, a.of.clock.Now().Unix()
 	a.hold(k)
 	return size == 0
 }
@@ -150,7 +150,7 @@ func (a *account) forgetDays() {
 			continue
 		}
 		a.mu.Lock()
-		if m.told > 0 && a.of.clock.Now().Sub(m.heard) > day {
+		if m.told > 0 && a.of.clock.Now().Unix()-m.heard > int64(day.Seconds()) {
 			m.told = 0
 			a.hold(k)
 		}
