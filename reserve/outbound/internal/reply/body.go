@@ -11,6 +11,7 @@ import (
 
 type body struct {
 	of    *http.Response
+	at    string // see host
 	clock clock
 	begin []byte
 	ready bool
@@ -64,7 +65,7 @@ func (s *Sign) on(b *body) bool {
 	h, r := b.of.Header, b.of.Request
 	switch { // what does not hold
 	case s.Status != 0 && s.Status != b.of.StatusCode:
-	case s.Host != "" && !isAt(r, s.Host):
+	case s.Host != "" && !isAt(b.host(), s.Host):
 	case s.Path != "" && (r == nil || !strings.HasSuffix(r.URL.Path, s.Path)):
 	case s.Header != "" && (len(h[s.Header]) == 0 || !strings.Contains(h[s.Header][0], s.Value)):
 	case s.untold && (get(h, "Retry-After") != "" || get(h, "Anthropic-Ratelimit-Unified-Reset") != "" ||
@@ -81,13 +82,18 @@ func (s *Sign) on(b *body) bool {
 // passing is what Anthropic says of limits that have room again soon.
 var passing = regexp.MustCompile(`minute|concurrent`)
 
-// isAt reports whether a request is to a host, or to one below it.
-func isAt(r *http.Request, host string) bool {
-	if r == nil || !strings.Contains(r.URL.Host, host) { // fast path
-		return false
+// host returns the name of the request's host; "": there is no request.
+func (b *body) host() string {
+	if b.at == "" && b.of.Request != nil {
+		b.at = b.of.Request.URL.Hostname()
 	}
-	of := r.URL.Hostname()
-	return of == host || strings.HasSuffix(of, "."+host)
+	return b.at
+}
+
+// isAt reports whether a host is another, or below it.
+func isAt(name, host string) bool {
+	below := len(name) - len(host)
+	return strings.HasSuffix(name, host) && (below == 0 || name[below-1] == '.')
 }
 
 func (b *body) read(dialects []Dialect, s *Reply) {

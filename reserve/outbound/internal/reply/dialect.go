@@ -23,6 +23,7 @@ type Dialect struct {
 	each  bool    // see Key
 	names []names // for each of Of
 	rates bool    // all its headers have "Rate" in their names
+	needs string  // a header without which Read says nothing; "": not known
 }
 
 // A Sign is outbound's.

@@ -15,7 +15,7 @@ var Dialects = expanded([]Dialect{
 		Of: []string{"requests", "tokens"}, Bucket: true, Signs: []Sign{
 			{Host: "openai.com", Body: `"insufficient_quota"`, Final: true}, {Body: `"Request too large`, Final: true},
 		}},
-	{Name: "Anthropic's subscriptions", Read: subscription},
+	{Name: "Anthropic's subscriptions", Read: subscription, needs: "Anthropic-Ratelimit-Unified-Reset"},
 	{Name: "Anthropic",
 		Limit: "Anthropic-Ratelimit-*-Limit", Remaining: "Anthropic-Ratelimit-*-Remaining",
 		Reset: "Anthropic-Ratelimit-*-Reset",
@@ -23,7 +23,7 @@ var Dialects = expanded([]Dialect{
 			{Status: 429, Host: "anthropic.com", Body: `"rate_limit_error"`, untold: true, Final: true},
 			{Status: 429, Header: "Anthropic-Ratelimit-Requests-Limit", Body: `"rate_limit_error"`, untold: true, Final: true},
 		}},
-	{Name: "Atlassian Data Center", Read: atlassian},
+	{Name: "Atlassian Data Center", Read: atlassian, needs: "X-Ratelimit-Fillrate"},
 	{Name: "Discord",
 		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After",
 		Key: "X-Ratelimit-Bucket", each: true, Whole: "X-Ratelimit-Scope"},
@@ -60,8 +60,8 @@ var Dialects = expanded([]Dialect{
 	}},
 	{Name: "SEC EDGAR", Signs: []Sign{{Status: 403, Body: "Request Rate Threshold Exceeded", After: 10 * time.Minute}}},
 	{Name: "Airtable", Signs: []Sign{{Status: 429, Body: `"RATE_LIMIT_REACHED"`, After: 30 * time.Second}}},
-	{Name: "Zendesk's exports", Read: zendesk},
-	{Name: "Shopify REST", Refill: 2, Read: shopify},
+	{Name: "Zendesk's exports", Read: zendesk, needs: "Zendesk-Ratelimit-Incremental-Exports"},
+	{Name: "Shopify REST", Refill: 2, Read: shopify, needs: "X-Shopify-Shop-Api-Call-Limit"},
 	{Name: "Binance", Signs: []Sign{{Status: 418, Header: "Retry-After"}, {Status: 418, Body: `"code":-1003`}}},
 	{Name: "gRPC, gRPC-Web", Signs: []Sign{{Status: 200, Header: "Grpc-Status", Value: "8", small: true}}}, // RESOURCE_EXHAUSTED
 	{Name: "Kraken", Signs: []Sign{{Status: 200, Host: "kraken.com", Body: "Temporary lockout", After: 15 * time.Minute}}},

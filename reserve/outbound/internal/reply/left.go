@@ -15,14 +15,16 @@ func readDialects(h http.Header, clock clock, dialects []Dialect, s *Reply) {
 	for i := range dialects {
 		d := &dialects[i]
 		switch {
-		case d.rates && !rates:
+		case d.rates && !rates, d.needs != "" && len(h[d.needs]) == 0:
 		case d.Read != nil:
 			for _, l := range d.Read(h, clock.now()) {
 				d.left(s, l)
 			}
 		case !found:
 			for i := range d.names {
-				found = d.read(h, clock, &d.names[i], s) || found
+				if of := &d.names[i]; len(h[of.remaining]) > 0 || len(h[of.reset]) > 0 {
+					found = d.read(h, clock, of, s) || found
+				}
 			}
 		}
 	}
