@@ -44,7 +44,7 @@ func (c *call) admit() error {
 		if a.rate != nil {
 			a.rate.change(func(rate *adapt.Rate) { rate.Sent(c.sent, float64(a.Permits)) })
 		} else {
-			c.believes(a, func(told *adapt.Told) { a.inUse = told.Sent(c.sent, float64(a.Permits)) })
+			c.t.believes(a, func(told *adapt.Told) { a.inUse = told.Sent(c.sent, float64(a.Permits)) })
 		}
 	}
 	return nil

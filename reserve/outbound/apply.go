@@ -6,119 +6,48 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
-	lim "github.com/nextfree/pace/internal/limit"
-	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-func (c *call) obey() verdict {
-	said := c.read()
-	all, rulings := c.concerned(), c.memory.rulings[:]
-	if clear(rulings); len(all) > len(rulings) {
-		rulings = make([]ruling, len(all))
-	}
-	rules := c.rules()
-	v := rules.decide(&said, all, c.attempt, rulings[:len(all)])
-	c.apply(&v, &said)
-	return v
-}
-
-func (c *call) read() reply.Reply {
-	c.heard = c.t.now()
-	theirs := c.response.Request
-	c.response.Request = c.outgoing // an upstream's, and not its caller's
-	s := reply.Read(c.response, c.heard, c.dialects())
-	c.response.Request = theirs
-	c.listen(&s)
-	for i := range c.charges {
-		lim.End(c.charges[i].Held) // the server has counted the call
-	}
-	c.match(&s)
-	c.attempt.block, c.attempt.others, c.attempt.crowded, c.attempt.relieved = 0, c.t.waiting.Load(), "", false
-	if !s.Refused {
-		return s
-	}
-	if named(c.seats, s.Reason) >= 0 {
-		c.attempt.crowded = s.Reason
-	}
-	if c.attempt.crowded == "" && !s.NotRate {
-		c.attempt.block = c.blocked(&s)
-		c.attempt.refusals = max(c.attempt.refusals, c.emptied(&s))
-	}
-	c.attempt.relieved = c.relieved()
-	return s
-}
-
-func (c *call) match(s *reply.Reply) {
-	all := c.concerned()
-	for i := range all {
-		all[i].said = nil
-	}
-	for i := range s.Limits {
-		if j := target(all, s.Limits[i].Name, s.Reason); j >= 0 {
-			all[j].said = &s.Limits[i]
-		} else if stop := s.Limits[i].Stop; s.Refused && !s.Told && stop > 0 { // of a limit that is not the caller's
-			s.After, s.Told = stop, true
-		}
-	}
-	for i := range all {
-		a := &all[i]
-		if s.Undated && s.Refused && blamed(all, i, s) {
-			until := reply.Limit{Ends: s.After, Stop: s.After}
-			a.state.clock.correct(&until, c.sent, c.heard, true)
-			s.After = until.Stop
-		}
-		if a.said != nil && a.said.Undated && a.said.Ends > 0 {
-			a.state.clock.correct(a.said, c.sent, c.heard, s.Refused)
-		}
-		a.tooLittle = a.tooLittleLeft()
-		a.chance = s.Refused && s.Status >= 500 && a.rate != nil &&
-			a.rate.is(func(rate *adapt.Rate) bool { return rate.Chance(c.sent) })
-	}
-}
-
-func (c *call) apply(v *verdict, s *reply.Reply) {
-	if !v.refused && !s.Cached {
-		for _, s := range c.states {
-			s.accepted.Store(c.heard.UnixNano())
-			s.emptied.Store(0)
-		}
-		c.unblock()
-		for i := range c.charges {
-			a := &c.charges[i]
-			c.believes(a, func(told *adapt.Told) { told.Accepted(c.heard, c.sent, float64(a.Permits)) })
-		}
-	}
-	c.stops(v, s.Reason, false) // before a new rate lets the next call go
-	c.settle(v.refused)
+// teach tells the limits what follows for them from the response. Stops come before and after it.
+func (l *lesson) teach(v *verdict, rulings []ruling) {
 	if v.refused {
-		c.throttled(v, s)
+		l.throttled(v, rulings)
 	}
-	all := c.concerned()
-	for i := len(all) - 1; i >= 0; i-- { // from the named limit on: another's rate wakes calls, which may go by this
-		c.learn(&all[i], &v.rulings[i])
+	for i := len(l.charges) - 1; i >= 0; i-- { // from the named limit on: another's rate wakes calls, which may go by this
+		l.learn(&l.charges[i], &rulings[i])
 	}
-	for i := range all {
-		c.tell(&all[i])
+	for i := range l.charges {
+		l.tell(&l.charges[i])
 	}
-	if !s.Cached {
-		c.makeRoom(v, s.NotRate)
+	if !l.said.Cached {
+		l.makeRoom(v, rulings)
 	}
-	c.endProbes()              // the next call's turn
-	c.stops(v, s.Reason, true) // now the limits' debts are known
-	c.attempt.refusals = v.refusals
+}
+
+// accepted tells the limits that the server has accepted the call.
+func (l *lesson) accepted() {
+	for _, s := range *l.states {
+		s.accepted.Store(l.heard.UnixNano())
+		s.emptied.Store(0)
+	}
+	l.unblock()
+	for i := range l.asked.charges {
+		a := &l.asked.charges[i]
+		l.t.believes(a, func(told *adapt.Told) { told.Accepted(l.heard, l.sent, float64(a.Permits)) })
+	}
 }
 
 // stops applies the stops that include what the limits owe, or the others, and doubts refused limits that are told.
-func (c *call) stops(v *verdict, reason string, owed bool) {
-	for i, all := 0, c.concerned(); i < len(all); i++ {
-		a, ruling := &all[i], &v.rulings[i]
+func (l *lesson) stops(v *verdict, rulings []ruling, owed bool) {
+	for i := range l.charges {
+		a, ruling := &l.charges[i], &rulings[i]
 		if ruling.owed != owed {
 			continue
 		}
 		if ruling.blamed {
-			doubted := doubtful(all, i, reason)
-			if c.doubt(doubted, a, v.stop); doubted != a && ruling.stop > 0 && doubted.stopsWith(a) {
-				doubted.stop(c.heard.Add(ruling.stop)) // nothing is saved up meanwhile
+			doubted := doubtful(l.charges, i, l.said.Reason)
+			if l.doubt(doubted, a, v.stop); doubted != a && ruling.stop > 0 && doubted.stopsWith(a) {
+				doubted.stop(l.heard.Add(ruling.stop)) // nothing is saved up meanwhile
 			}
 		}
 		wait := ruling.stop
@@ -126,55 +55,54 @@ func (c *call) stops(v *verdict, reason string, owed bool) {
 			wait -= o.Wait
 		}
 		if wait > 0 {
-			a.stop(c.heard.Add(wait))
-			c.t.learned.stopAll(a, c.heard.Add(wait))
+			a.stop(l.heard.Add(wait))
+			l.t.learned.stopAll(a, l.heard.Add(wait))
 		}
 	}
 }
 
-func (c *call) throttled(v *verdict, s *reply.Reply) {
-	all := c.concerned()
+func (l *lesson) throttled(v *verdict, rulings []ruling) {
 	var limits []string
-	if len(c.charges) == 0 || c.attempt.crowded != "" || s.NotRate {
-		limits = append(limits, c.attempt.crowded)
+	if len(l.asked.charges) == 0 || l.tries.crowded != "" || l.said.NotRate {
+		limits = append(limits, l.tries.crowded)
 	}
-	for i := range all {
-		if v.rulings[i].blamed {
-			all[i].state.refused.Add(1)
-			limits = append(limits, all[i].name())
+	for i := range l.charges {
+		if rulings[i].blamed {
+			l.charges[i].state.refused.Add(1)
+			limits = append(limits, l.charges[i].name())
 		}
 	}
-	if hook := c.t.hooks.Throttled; hook != nil {
+	if hook := l.t.hooks.Throttled; hook != nil {
 		for _, limit := range limits {
-			hook(c.response, limit, v.after)
+			hook(l.response, limit, v.after)
 		}
 	}
 }
 
 // tell tells a calendar's quota what is left of the server's, and until when.
-func (c *call) tell(a *charge) {
+func (l *lesson) tell(a *charge) {
 	if a.said != nil && a.said.Ends > 0 {
-		a.of.Said(a.said.Left, c.heard.Add(a.said.Ends))
+		a.of.Said(a.said.Left, l.heard.Add(a.said.Ends))
 	}
 }
 
-func (c *call) learn(a *charge, r *ruling) {
+func (l *lesson) learn(a *charge, r *ruling) {
 	if a.rate == nil || a.toldWindow() {
 		return
 	}
 	from, to := a.rate.change(func(rate *adapt.Rate) {
-		c.hear(rate, a, r)
-		switch r.lesson {
+		l.hear(rate, a, r)
+		switch r.outcome {
 		case refused:
-			rate.Refused(c.heard, c.sent, c.heard.Add(r.pause), c.response.StatusCode >= 500)
+			rate.Refused(l.heard, l.sent, l.heard.Add(r.pause), l.response.StatusCode >= 500)
 		case short:
-			rate.Short(c.heard, c.sent, float64(a.Permits))
+			rate.Short(l.heard, l.sent, float64(a.Permits))
 		case accepted:
-			rate.Accepted(c.heard, c.sent, float64(a.Permits))
+			rate.Accepted(l.heard, l.sent, float64(a.Permits))
 		}
 	})
-	if hook := c.t.hooks.RateChanged; hook != nil && from != to {
-		hook(c.request, a.name(), from, to)
+	if hook := l.t.hooks.RateChanged; hook != nil && from != to {
+		hook(l.request, a.name(), from, to)
 	}
 }
 
@@ -184,13 +112,13 @@ func (a *charge) toldWindow() bool {
 }
 
 // hear tells a rate what the response says is left and allowed, in calls or in permits.
-func (c *call) hear(rate *adapt.Rate, a *charge, r *ruling) {
+func (l *lesson) hear(rate *adapt.Rate, a *charge, r *ruling) {
 	if s := a.said; s != nil && !s.Bucket && s.Left >= 0 {
 		left := s.Left
 		if a.saidInCalls() {
 			left *= rate.Cost()
 		}
-		rate.Left(c.sent, left)
+		rate.Left(l.sent, left)
 	}
 	if allowed := r.rate; allowed > 0 {
 		if r.each {
@@ -200,7 +128,7 @@ func (c *call) hear(rate *adapt.Rate, a *charge, r *ruling) {
 		if a.said.Bucket {
 			rest = 0
 		}
-		rate.Said(c.heard, c.sent, allowed, rest, a.said.Spread)
+		rate.Said(l.heard, l.sent, allowed, rest, a.said.Spread)
 	}
 }
 
@@ -220,21 +148,21 @@ func (a *charge) leftFor(took time.Duration) int {
 	return int(left)
 }
 
-func (c *call) makeRoom(v *verdict, notRate bool) {
-	for i, all := 0, c.concerned(); i < len(all); i++ {
-		a, ruling := &all[i], &v.rulings[i]
+func (l *lesson) makeRoom(v *verdict, rulings []ruling) {
+	for i := range l.charges {
+		a, ruling := &l.charges[i], &rulings[i]
 		if a.room == nil {
 			a.room = a.roomOf()
 		}
 		switch {
 		case a.room == nil:
 		case !v.refused:
-			a.room.accepted(c.sent, c.heard, a.leftFor(c.heard.Sub(c.sent)))
-		case notRate:
-			a.room.refused(c.sent, c.heard, firstBackoff, true)
-		case !ruling.blamed || c.attempt.block > 0 || a.rate != nil && !a.toldWindow(): // one goes at a time, or by the rate
-		case ruling.stop > 0 || c.response.StatusCode < 500 && !c.t.pauseRefused:
-			a.room.refused(c.sent, c.heard, cmp.Or(ruling.stop, firstBackoff), ruling.stop == 0)
+			a.room.accepted(l.sent, l.heard, a.leftFor(l.heard.Sub(l.sent)))
+		case l.said.NotRate:
+			a.room.refused(l.sent, l.heard, firstBackoff, true)
+		case !ruling.blamed || l.tries.block > 0 || a.rate != nil && !a.toldWindow(): // one goes at a time, or by the rate
+		case ruling.stop > 0 || l.response.StatusCode < 500 && !l.t.pauseRefused:
+			a.room.refused(l.sent, l.heard, cmp.Or(ruling.stop, firstBackoff), ruling.stop == 0)
 		}
 	}
 }

@@ -13,19 +13,17 @@ type call struct {
 
 	*way                 // of this attempt
 	ways   []way         // one for each upstream, or for the only server
-	named  []charge      // what the response concerns, if it names other limits; nil: charges
 	states []*limitState // each limit and key once
 
-	turn            // admit.go
-	sending         // this file
-	attempt attempt // verdict.go, retry.go
+	turn          // admit.go
+	sending       // this file
+	tries   tries // verdict.go, retry.go
 
 	memory struct {
 		ways    [1]way
 		charges [few]charge
 		seats   [1]charge
 		states  [few]*limitState
-		rulings [few]ruling
 	}
 }
 
@@ -56,7 +54,7 @@ func (t *Transport) newCall(r *http.Request) *call {
 	c := &call{
 		t: t, caller: r, request: withContent(r),
 		sending: sending{outgoing: r, unsent: true, expires: t.expires(r, t.now())},
-		attempt: attempt{number: 1, repeatable: repeatable(r)},
+		tries:   tries{number: 1, repeatable: repeatable(r)},
 	}
 	c.ways, c.states = c.memory.ways[:], c.memory.states[:0]
 	c.way = &c.ways[0]

@@ -66,7 +66,7 @@ func (c *call) another(v *verdict, err error) bool {
 		return false
 	}
 	failed := c.judge(v, err)
-	if c.attempt.torn && !c.attempt.repeatable && !c.t.repeatAny || !v.refused && !(failed && c.harmless(err)) {
+	if c.tries.torn && !c.tries.repeatable && !c.t.repeatAny || !v.refused && !(failed && c.harmless(err)) {
 		return false
 	}
 	c.refused = true
@@ -83,7 +83,7 @@ func (c *call) another(v *verdict, err error) bool {
 
 func (c *call) harmless(err error) bool {
 	switch {
-	case c.attempt.repeatable || c.t.repeatAny:
+	case c.tries.repeatable || c.t.repeatAny:
 		return true
 	case err != nil:
 		return neverSent(err)

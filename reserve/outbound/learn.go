@@ -128,10 +128,11 @@ func routesOf(r *http.Request, hashes []uint64) []uint64 {
 
 func (c *call) plan() {
 	l, r := c.t.learned, c.subject
-	c.charges, c.named = c.charges[:c.own], nil
-	c.planned = l.plan(r, c.alone(), c.t.now())
+	c.charges = c.charges[:c.own]
+	alone := c.t.alone(c.way)
+	c.planned = l.plan(r, alone, c.t.now())
 	known := c.planned.key != reply.Key{}
-	if c.alone() && !known || c.planned.whole && !c.whole() {
+	if alone && !known || c.planned.whole && !c.t.ownsWhole(c.charges) {
 		all := bucket{account: account(r)}
 		c.charge(&l.whole, all, l.buckets.For(all), 1)
 	}
@@ -149,53 +150,54 @@ func bucketOf(r *http.Request, key reply.Key) bucket {
 	return of
 }
 
-func (c *call) listen(s *reply.Reply) {
-	l, r := c.t.learned, c.subject
-	c.named = nil
-	if len(c.charges) == 0 {
+// listen finds the limits that the response concerns.
+func (l *lesson) listen() {
+	s, own := &l.said, l.asked.charges
+	if l.charges = own; len(own) == 0 {
 		return
 	}
-	of, learns := c.routeOf(s)
-	if s.Key = of.key; named(c.charges, s.Key.Name) >= 0 { // the caller's own
+	learned, r := l.t.learned, l.asked.subject
+	of, learns := l.routeOf(s)
+	if s.Key = of.key; named(own, s.Key.Name) >= 0 { // the caller's own
 		for i := range s.Limits {
 			if s.Limits[i].Name == "" {
 				s.Limits[i].Name = s.Key.Name
 			}
 		}
 	} else if learns {
-		l.learn(r, of)
+		learned.learn(r, of)
 		// A limit that has room did not refuse the call.
 		s.Whole = s.Whole || s.Refused && s.HasRoom() && s.Key != reply.Key{}
-		if key := bucketOf(r, s.Key); s.Key != (reply.Key{}) && c.charges[len(c.charges)-1].key != any(key) {
-			c.name(&l.bucket, key, l.buckets.For(key), len(c.charges))
+		if key := bucketOf(r, s.Key); s.Key != (reply.Key{}) && own[len(own)-1].key != any(key) {
+			l.name(&learned.bucket, key, len(own))
 		}
 	}
-	if s.Whole && !c.whole() {
-		c.listenToWhole()
+	if s.Whole && !l.t.ownsWhole(own) {
+		l.listenToWhole()
 	}
 }
 
-func (c *call) listenToWhole() {
-	l, who := c.t.learned, account(c.subject)
-	l.namesOf(who).whole.Store(true)
-	l.any.Store(true)
-	if wholeIn(c.concerned()) < 0 {
-		all := bucket{account: who}
-		c.name(&l.whole, all, l.buckets.For(all), 0)
+func (l *lesson) listenToWhole() {
+	learned, who := l.t.learned, account(l.asked.subject)
+	learned.namesOf(who).whole.Store(true)
+	learned.any.Store(true)
+	if wholeIn(l.charges) < 0 {
+		l.name(&learned.whole, bucket{account: who}, 0)
 	}
 }
 
-// name adds a limit that the call was not charged for to the limits that its response concerns.
-func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
+// name adds a learned limit that the call was not charged for to the limits that its response concerns.
+func (l *lesson) name(of *limit, key bucket, at int) {
+	by := l.t.learned.buckets.For(key)
 	a := charge{
-		ask:   ask{By: by, of: lim.Of(by), Permits: c.charges[0].Permits, Held: new(reserve.Reservation)},
-		limit: l, key: key, named: true,
+		ask:   ask{By: by, of: lim.Of(by), Permits: l.charges[0].Permits, Held: new(reserve.Reservation)},
+		limit: of, key: key, named: true,
 	}
-	c.use(&a)
+	l.t.use(&a, l.asked.subject, l.states)
 	if a.rate != nil {
-		a.rate.change(func(rate *adapt.Rate) { rate.Sent(c.sent, float64(a.Permits)) })
+		a.rate.change(func(rate *adapt.Rate) { rate.Sent(l.sent, float64(a.Permits)) })
 	}
-	c.named = slices.Insert(slices.Clone(c.concerned()), at, a)
+	l.charges = slices.Insert(slices.Clone(l.charges), at, a)
 }
 
 // names are the limits of an account that responses have told apart.
@@ -225,16 +227,16 @@ func (l *learned) namesOf(who string) *names {
 
 // routeOf returns which limit a response speaks of, and whether that holds beside the caller's. The key is zero if the
 // response does not tell, or there is only one.
-func (c *call) routeOf(s *reply.Reply) (of route, learns bool) {
+func (l *lesson) routeOf(s *reply.Reply) (of route, learns bool) {
 	if s.Key == (reply.Key{}) && len(s.Limits) == 0 {
 		return of, false
 	}
-	l, who := c.t.learned, account(c.subject)
-	n := l.namesOf(who)
+	learned, who := l.t.learned, account(l.asked.subject)
+	n := learned.namesOf(who)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if of.key = s.Key; of.key.Name == "" {
-		of = c.unnamed(n, s)
+		of = l.unnamed(n, s)
 	}
 	if _, known := n.known[of.key.Name]; !known && of.key.Name != "" {
 		if len(n.known) >= maxNames {
@@ -242,13 +244,14 @@ func (c *call) routeOf(s *reply.Reply) (of route, learns bool) {
 		}
 		n.known[of.key.Name] = struct{}{}
 	}
-	if own := c.charges[:c.own]; len(own) > 0 && of.key.Name != "" && !n.several.Load() && c.t.upstreams == nil {
+	own := l.asked.charges[:l.asked.own]
+	if len(own) > 0 && of.key.Name != "" && !n.several.Load() && l.t.upstreams == nil {
 		a := &own[target(own, "", "")]
-		first := l.firsts.getOr(keys{keys{a.limit, a.key}, who}, func() string { return of.key.Name })
+		first := learned.firsts.getOr(keys{keys{a.limit, a.key}, who}, func() string { return of.key.Name })
 		if first != of.key.Name {
 			n.several.Store(true)
-			l.any.Store(true)
+			learned.any.Store(true)
 		}
 	}
-	return of, c.alone() || n.several.Load()
+	return of, l.t.alone(l.asked) || n.several.Load()
 }

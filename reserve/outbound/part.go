@@ -129,28 +129,27 @@ func holding(r *http.Request) func(*limit) bool {
 	}
 }
 
-func (c *call) rules() rules {
-	of := c.t.rules
-	if c.part != nil && c.part.longest > 0 {
-		of.maxRetryAfter = c.part.longest
+// rules returns the rules for a part's requests, or for all if it is nil.
+func (p *part) rules(of rules) rules {
+	if p != nil && p.longest > 0 {
+		of.maxRetryAfter = p.longest
 	}
 	return of
 }
 
-func (c *call) dialects() []reply.Dialect {
-	if c.part != nil {
-		return c.part.dialects
+// dialectsOf returns the dialects for the requests of a part, or for all if it is nil.
+func (t *Transport) dialectsOf(p *part) []reply.Dialect {
+	if p != nil {
+		return p.dialects
 	}
-	return c.t.dialects
+	return t.dialects
 }
 
 // alone reports whether the caller has no limits for the call.
-func (c *call) alone() bool { return c.t.alone(c.way) }
-
 func (t *Transport) alone(w *way) bool { return t.learned.alone && w.own == 0 }
 
-// whole reports whether what the server says of all calls concerns a limit of the caller's.
-func (c *call) whole() bool { return c.t.whole && !ofPart(c.charges) }
+// ownsWhole reports whether what the server says of all calls concerns a limit of the caller's.
+func (t *Transport) ownsWhole(charges []charge) bool { return t.whole && !ofPart(charges) }
 
 func ofPart(charges []charge) bool {
 	return slices.ContainsFunc(charges, func(a charge) bool { return a.limit.part != nil })

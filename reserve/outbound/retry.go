@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,8 +31,8 @@ func (c *call) again(after time.Duration) bool {
 	}
 	c.end()
 	c.outgoing, c.unsent = next, true
-	c.attempt.number++
-	c.attempt.torn = false
+	c.tries.number++
+	c.tries.torn = false
 	return true
 }
 
@@ -66,13 +65,6 @@ func (c *call) backOff(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// relieved reports whether each limit has accepted another call since this one began to wait.
-func (c *call) relieved() bool {
-	return len(c.states) > 0 && !slices.ContainsFunc(c.states, func(s *limitState) bool {
-		return s.accepted.Load() < c.begin.UnixNano()
-	})
 }
 
 // repeatable reports, as net/http does, whether a request is idempotent (RFC 9110, 9.2.2) or has an idempotency key.

@@ -50,7 +50,7 @@ func (c *call) exchange() (v verdict, err error) {
 	case err == nil:
 		return c.obey(), nil
 	case isRefusal(err):
-		c.attempt.torn = !untouched.MatchString(err.Error())
+		c.tries.torn = !untouched.MatchString(err.Error())
 		c.response = &http.Response{
 			Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests,
 			Header: http.Header{}, Body: http.NoBody, Request: c.outgoing,

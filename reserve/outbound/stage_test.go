@@ -259,11 +259,11 @@ func TestStageRetry(t *testing.T) {
 				made.heard, made.phase = time.Now(), idle
 				require.Equal(t, c.want, made.again(c.after))
 				if !c.want {
-					require.Equal(t, 1, made.attempt.number)
+					require.Equal(t, 1, made.tries.number)
 					require.Zero(t, refusal.closed.Load(), "it is the caller's")
 					return
 				}
-				require.Equal(t, 2, made.attempt.number)
+				require.Equal(t, 2, made.tries.number)
 				require.Equal(t, int64(1), refusal.closed.Load())
 				if c.body != "" {
 					require.Equal(t, c.body, string(reserve.Must(io.ReadAll(made.outgoing.Body))))

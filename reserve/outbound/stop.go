@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
-	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
 // stop lets nothing go before a time: queued calls keep their distances. No later stop makes it shorter.
@@ -44,14 +43,15 @@ func (a *charge) restop(now time.Time) {
 const holdBlocked = time.Second
 
 // blocked counts a refusal without a time, and returns for how long no call should go; 0: not blocked.
-func (c *call) blocked(s *reply.Reply) (wait time.Duration) {
-	if s.Told && s.After > 0 || wantedBy(c.concerned()) > 0 {
+func (l *lesson) blocked() (wait time.Duration) {
+	s := &l.said
+	if s.Told && s.After > 0 || wantedBy(l.charges) > 0 {
 		return 0
 	}
-	for i, all := 0, c.concerned(); i < len(all); i++ {
+	for i, all := 0, l.charges; i < len(all); i++ {
 		if block := &all[i].state.block; blamed(all, i, s) {
 			block.CompareAndSwap(nil, new(adapt.Block))
-			wait = max(wait, block.Load().Refused(c.heard, c.sent, s.Status >= 500))
+			wait = max(wait, block.Load().Refused(l.heard, l.sent, s.Status >= 500))
 		}
 	}
 	return wait
@@ -59,10 +59,11 @@ func (c *call) blocked(s *reply.Reply) (wait time.Duration) {
 
 // emptied counts refusals in a row that say that nothing is left, and not until when. Those of calls that were out
 // together are one.
-func (c *call) emptied(s *reply.Reply) (before int) {
-	for i, all := 0, c.concerned(); i < len(all) && s.Empty; i++ {
+func (l *lesson) emptied() (before int) {
+	s := &l.said
+	for i, all := 0, l.charges; i < len(all) && s.Empty; i++ {
 		if state := all[i].state; blamed(all, i, s) {
-			if c.sent.UnixNano() >= state.stopped.Load() {
+			if l.sent.UnixNano() >= state.stopped.Load() {
 				state.emptied.Add(1)
 			}
 			before = max(before, int(state.emptied.Load())-1)
@@ -72,20 +73,20 @@ func (c *call) emptied(s *reply.Reply) (before int) {
 }
 
 // unblock ends the blocks of an accepted call's limits, which then avoid the rate that led to it.
-func (c *call) unblock() {
-	for i, all := 0, c.concerned(); i < len(all); i++ {
+func (l *lesson) unblock() {
+	for i, all := 0, l.charges; i < len(all); i++ {
 		a := &all[i]
 		block := a.state.block.Load()
 		if block == nil {
 			continue
 		}
-		lasted := block.Accepted(c.heard, c.sent)
+		lasted := block.Accepted(l.heard, l.sent)
 		switch {
 		case lasted == 0:
 		case a.rate != nil:
-			a.rate.change(func(rate *adapt.Rate) { rate.Blocked(c.heard, lasted) })
+			a.rate.change(func(rate *adapt.Rate) { rate.Blocked(l.heard, lasted) })
 		default:
-			c.believes(a, func(told *adapt.Told) { told.Blocked(c.heard, lasted) })
+			l.t.believes(a, func(told *adapt.Told) { told.Blocked(l.heard, lasted) })
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (w *way) respaced() bool {
 }
 
 // believes changes what is believed of the charge's limit, and lets what spaces its calls follow.
-func (c *call) believes(a *charge, something func(*adapt.Told)) {
+func (t *Transport) believes(a *charge, something func(*adapt.Told)) {
 	b := a.belief
 	if b == nil || b.told == nil {
 		return
@@ -70,12 +70,12 @@ func (c *call) believes(a *charge, something func(*adapt.Told)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	something(b.told)
-	b.follow(c.t.clock)
+	b.follow(t.clock)
 }
 
 // doubt tells the belief of a refusal after which the server wants no calls of the blamed limit for so long. Nothing is
 // saved up meanwhile.
-func (c *call) doubt(a, blamed *charge, stop time.Duration) {
+func (l *lesson) doubt(a, blamed *charge, stop time.Duration) {
 	if a.belief == nil {
 		return
 	}
@@ -84,17 +84,17 @@ func (c *call) doubt(a, blamed *charge, stop time.Duration) {
 		o, _ := a.of.Outlook() // not under the belief's lock
 		stored = o.Stored
 	}
-	c.believes(a, func(told *adapt.Told) {
-		busy := c.response.StatusCode >= 500
-		hold = told.Refused(c.heard, c.sent, stop, float64(a.Permits), a.inUse, busy)
+	l.t.believes(a, func(told *adapt.Told) {
+		busy := l.response.StatusCode >= 500
+		hold = told.Refused(l.heard, l.sent, stop, float64(a.Permits), a.inUse, busy)
 		a.belief.stored = stored
 	})
-	if even := a.belief.even.Load(); even != nil && hold > 0 && (a.stopsWith(blamed) || stop == 0) && !c.t.pauseRefused {
-		even.PauseUntil(c.heard.Add(hold))
+	if even := a.belief.even.Load(); even != nil && hold > 0 && (a.stopsWith(blamed) || stop == 0) && !l.t.pauseRefused {
+		even.PauseUntil(l.heard.Add(hold))
 	}
-	if log := c.t.log; log != nil {
-		if misfit := a.belief.warn(c.heard); misfit != "" {
-			log.misfits.write(log.logger, c.heard, c.request, "outbound: a limit does not fit the server", "limit", a.name(), "seen", misfit)
+	if log := l.t.log; log != nil {
+		if misfit := a.belief.warn(l.heard); misfit != "" {
+			log.misfits.write(log.logger, l.heard, l.request, "outbound: a limit does not fit the server", "limit", a.name(), "seen", misfit)
 		}
 	}
 }

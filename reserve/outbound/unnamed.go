@@ -10,14 +10,14 @@ import (
 
 // unnamed names a limit by its size, and by its window if those of two paths end at different times. Another limit may
 // have caused a refusal.
-func (c *call) unnamed(n *names, s *reply.Reply) (of route) {
+func (l *lesson) unnamed(n *names, s *reply.Reply) (of route) {
 	if s.Refused || len(s.Limits) != 1 || s.Limits[0].Name != "" || s.Limits[0].Bucket || s.Limits[0].Size < 1 {
 		return of
 	}
-	size, heard := s.Limits[0].Size, c.heard
+	size, heard := s.Limits[0].Size, l.heard
 	var room [maxRoutes]uint64
-	hashes := routesOf(c.subject, room[:0])
-	before, _ := c.t.learned.routes.get(hashes[len(hashes)-1])
+	hashes := routesOf(l.asked.subject, room[:0])
+	before, _ := l.t.learned.routes.get(hashes[len(hashes)-1])
 	of = route{window: before.window, ends: heard.Add(s.Limits[0].Ends), said: heard}
 	switch {
 	case sameEnd(of.ends, before.ends):

@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// This file only decides what follows from a response; [call.apply] does it.
+// This file only decides what follows from a response; a [lesson] does it.
 
 type rules struct {
 	retries       int
@@ -18,7 +18,8 @@ type rules struct {
 	repeatAny     bool // also requests that are not repeatable
 }
 
-type attempt struct {
+// tries are a call's attempts so far, the last one refused or not.
+type tries struct {
 	number     int           // from 1
 	refusals   int           // in a row, of those without a time
 	block      time.Duration // for how long the key is blocked; 0: not
@@ -29,6 +30,7 @@ type attempt struct {
 	torn       bool // there is no response: the server may have begun
 }
 
+// A verdict is what follows for the call.
 type verdict struct {
 	refused  bool
 	after    time.Duration // the server's wanted time, or the backoff
@@ -36,23 +38,23 @@ type verdict struct {
 	refusals int           // in a row, of those without a time
 	again    bool
 	resume   time.Duration // of the retry; 0: when it is its turn
-	rulings  []ruling
 }
 
+// A ruling is what follows for a limit.
 type ruling struct {
-	blamed bool
-	owed   bool // what the limit owes is part of the stop
-	each   bool // rate counts requests, whatever they cost
-	lesson lesson
-	stop   time.Duration // of all calls; 0: none
-	pause  time.Duration // for the lesson; 0 with PauseRefused
-	rate   float64       // allowed by the server, per second; 0: not told
+	blamed  bool
+	owed    bool // what the limit owes is part of the stop
+	each    bool // rate counts requests, whatever they cost
+	outcome outcome
+	stop    time.Duration // of all calls; 0: none
+	pause   time.Duration // for a rate that is found; 0 with PauseRefused
+	rate    float64       // allowed by the server, per second; 0: not told
 }
 
-type lesson uint8
+type outcome uint8
 
 const (
-	nothing lesson = iota
+	nothing outcome = iota
 	accepted
 	refused
 	short // nothing is left for a moment
@@ -66,33 +68,33 @@ const (
 )
 
 // decide returns what follows for the call, and for each charge in rulings.
-func (r *rules) decide(s *reply.Reply, charges []charge, a attempt, rulings []ruling) verdict {
-	v := verdict{refused: s.Refused, refusals: a.refusals, rulings: rulings}
+func (r *rules) decide(s *reply.Reply, charges []charge, a tries, rulings []ruling) verdict {
+	v := verdict{refused: s.Refused, refusals: a.refusals}
 	switch {
 	case s.Cached:
 	case s.Refused:
-		r.refusal(s, charges, a, &v)
+		r.refusal(s, charges, a, &v, rulings)
 	default:
-		r.acceptance(charges, &v)
+		r.acceptance(charges, rulings)
 	}
 	for i := range charges {
 		if a := &charges[i]; a.said != nil && a.said.Rate > 0 && !s.Cached && !a.tooLittle {
-			v.rulings[i].rate, v.rulings[i].each = a.said.Rate, a.saidInCalls()
+			rulings[i].rate, rulings[i].each = a.said.Rate, a.saidInCalls()
 		}
 	}
 	return v
 }
 
 // acceptance stops limits with nothing left.
-func (r *rules) acceptance(charges []charge, v *verdict) {
+func (r *rules) acceptance(charges []charge, rulings []ruling) {
 	for i := range charges {
-		a, ruling := &charges[i], &v.rulings[i]
-		ruling.lesson = accepted
+		a, ruling := &charges[i], &rulings[i]
+		ruling.outcome = accepted
 		if a.said == nil {
 			continue
 		}
 		if a.said.Short && a.said.Rate == 0 {
-			ruling.lesson = short
+			ruling.outcome = short
 		}
 		if a.limit.exact {
 			continue
@@ -107,7 +109,7 @@ func (r *rules) acceptance(charges []charge, v *verdict) {
 	}
 }
 
-func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict) {
+func (r *rules) refusal(s *reply.Reply, charges []charge, a tries, v *verdict, rulings []ruling) {
 	wanted, own := wants(s, charges)
 	most := r.maxRetryAfter
 	if own {
@@ -144,22 +146,23 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 	default:
 		blame.pause = min(s.After, r.maxRetryAfter)
 	}
-	v.blame(blame, s, charges)
+	blame.lay(s, charges, rulings)
 }
 
-func (v *verdict) blame(r ruling, s *reply.Reply, charges []charge) {
+// lay makes a ruling each blamed limit's.
+func (r ruling) lay(s *reply.Reply, charges []charge, rulings []ruling) {
 	for i := range charges {
 		if !blamed(charges, i, s) {
 			continue
 		}
-		v.rulings[i] = r
+		rulings[i] = r
 		if !charges[i].named { // else the call was not paced by it
-			v.rulings[i].lesson = refused
+			rulings[i].outcome = refused
 		}
 	}
 }
 
-func (v *verdict) backOff(a attempt) {
+func (v *verdict) backOff(a tries) {
 	if v.refusals++; a.relieved {
 		v.refusals = 1
 	}
@@ -174,7 +177,7 @@ func (v *verdict) backOff(a attempt) {
 // golden spreads the fractions of its multiples evenly (Knuth, TAOCP 6.4, "Fibonacci hashing").
 const golden = math.Phi
 
-func (r *rules) mayRepeat(s *reply.Reply, wanted time.Duration, a attempt) bool {
+func (r *rules) mayRepeat(s *reply.Reply, wanted time.Duration, a tries) bool {
 	return a.number <= r.retries && !s.Final &&
 		(a.repeatable || r.repeatAny || !a.torn && !unclear(s, wanted))
 }

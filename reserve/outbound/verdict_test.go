@@ -27,132 +27,135 @@ func TestDecide(t *testing.T) {
 	gone := func(d time.Duration) *reply.Limit { return &reply.Limit{Stop: d} }
 	ordinary := rules{retries: 3, maxRetryAfter: 5 * time.Minute}
 	paused := rules{retries: 3, maxRetryAfter: 5 * time.Minute, pauseRefused: true}
-	first := attempt{number: 1, repeatable: true}
+	first := tries{number: 1, repeatable: true}
 	requests, tokens := asked("", 1, nil), asked("tokens", 100, nil)
-	is := func(l lesson) ruling { return ruling{lesson: l} }
+	is := func(o outcome) ruling { return ruling{outcome: o} }
 	guilty := func(stop, pause time.Duration) ruling {
-		return ruling{blamed: true, lesson: refused, stop: stop, pause: pause}
+		return ruling{blamed: true, outcome: refused, stop: stop, pause: pause}
 	}
 	for _, c := range []struct {
 		rule    string
 		rules   rules
 		says    reply.Reply
 		charges []charge
-		attempt attempt
+		tries   tries
 		want    verdict
+		rulings []ruling
 	}{
 		{
 			"a cached response says nothing", ordinary, reply.Reply{Cached: true}, []charge{requests}, first,
-			verdict{rulings: []ruling{{}}},
+			verdict{}, []ruling{{}},
 		}, {
 			"an acceptance is one for all limits", ordinary, reply.Reply{Status: 200}, []charge{requests, tokens}, first,
-			verdict{rulings: []ruling{is(accepted), is(accepted)}},
+			verdict{}, []ruling{is(accepted), is(accepted)},
 		}, {
 			"a limit of which nothing is left stops", ordinary, reply.Reply{Status: 200},
 			[]charge{requests, asked("tokens", 100, gone(7*s))}, first,
-			verdict{rulings: []ruling{is(accepted), {lesson: accepted, stop: 7 * s}}},
+			verdict{}, []ruling{is(accepted), {outcome: accepted, stop: 7 * s}},
 		}, {
 			"but no longer than WithMaxRetryAfter", ordinary, reply.Reply{Status: 200}, []charge{asked("", 1, gone(time.Hour))}, first,
-			verdict{rulings: []ruling{{lesson: accepted, stop: 5 * time.Minute}}},
+			verdict{}, []ruling{{outcome: accepted, stop: 5 * time.Minute}},
 		}, {
 			"also a redirect's, which nobody may follow", ordinary, reply.Reply{Status: 302}, []charge{asked("", 1, gone(7*s))}, first,
-			verdict{rulings: []ruling{{lesson: accepted, stop: 7 * s}}},
+			verdict{}, []ruling{{outcome: accepted, stop: 7 * s}},
 		}, {
 			"nor a limit that counts as the server does", ordinary, reply.Reply{Status: 200},
 			[]charge{exactly(asked("", 1, gone(7*s)))}, first,
-			verdict{rulings: []ruling{is(accepted)}},
+			verdict{}, []ruling{is(accepted)},
 		}, {
 			"a bucket stops until it has what a call like this costs", ordinary, reply.Reply{Status: 200},
 			[]charge{asked("tokens", 100, &reply.Limit{Name: "tokens", Bucket: true, Left: 20, Rate: 40})}, first,
-			verdict{rulings: []ruling{{lesson: accepted, stop: 2 * s, owed: true, rate: 40}}},
+			verdict{}, []ruling{{outcome: accepted, stop: 2 * s, owed: true, rate: 40}},
 		}, {
 			"nothing left for a moment", ordinary, reply.Reply{Status: 200}, []charge{asked("", 1, &reply.Limit{Short: true})}, first,
-			verdict{rulings: []ruling{{lesson: short}}},
+			verdict{}, []ruling{{outcome: short}},
 		}, {
 			"a rate that is said for requests", ordinary, reply.Reply{Status: 200},
 			[]charge{asked("tokens", 100, &reply.Limit{Name: "requests", Left: -1, Rate: 5})}, first,
-			verdict{rulings: []ruling{{lesson: accepted, rate: 5, each: true}}},
+			verdict{}, []ruling{{outcome: accepted, rate: 5, each: true}},
 		},
 
 		{
 			"a refusal with a time stops its limit", ordinary, reply.Reply{Status: 429, Refused: true, Told: true, After: 2 * s},
 			[]charge{requests, tokens}, first,
-			verdict{refused: true, again: true, after: 2 * s, stop: 2 * s, rulings: []ruling{guilty(2*s, 2*s), {}}},
+			verdict{refused: true, again: true, after: 2 * s, stop: 2 * s}, []ruling{guilty(2*s, 2*s), {}},
 		}, {
 			"the one that it names", ordinary,
 			reply.Reply{Status: 429, Refused: true, Told: true, After: 2 * s, Reason: "tokens"}, []charge{requests, tokens}, first,
-			verdict{refused: true, again: true, after: 2 * s, stop: 2 * s, rulings: []ruling{{}, guilty(2*s, 2*s)}},
+			verdict{refused: true, again: true, after: 2 * s, stop: 2 * s}, []ruling{{}, guilty(2*s, 2*s)},
 		}, {
 			"or the one of which too little is left", ordinary, reply.Reply{Status: 429, Refused: true, Told: true, After: 2 * s},
 			[]charge{requests, asked("tokens", 100, &reply.Limit{Name: "tokens", Left: 99})}, first,
-			verdict{refused: true, again: true, after: 2 * s, stop: 2 * s, rulings: []ruling{{}, guilty(2*s, 2*s)}},
+			verdict{refused: true, again: true, after: 2 * s, stop: 2 * s}, []ruling{{}, guilty(2*s, 2*s)},
 		}, {
 			"the time may be that of the limit", ordinary, reply.Reply{Status: 429, Refused: true},
 			[]charge{asked("tokens", 1, &reply.Limit{Name: "tokens", Stop: 9 * s})}, first,
-			verdict{refused: true, again: true, after: 9 * s, stop: 9 * s, rulings: []ruling{guilty(9*s, 0)}},
+			verdict{refused: true, again: true, after: 9 * s, stop: 9 * s}, []ruling{guilty(9*s, 0)},
 		}, {
 			"a time beyond WithMaxRetryAfter is an answer", ordinary,
 			reply.Reply{Status: 429, Refused: true, Told: true, After: time.Hour}, []charge{tokens}, first,
-			verdict{refused: true, after: time.Hour, stop: 5 * time.Minute, rulings: []ruling{guilty(5*time.Minute, 5*time.Minute)}},
+			verdict{refused: true, after: time.Hour, stop: 5 * time.Minute}, []ruling{guilty(5*time.Minute, 5*time.Minute)},
 		}, {
 			"PauseRefused stops only the call", paused, reply.Reply{Status: 429, Refused: true, Told: true, After: 2 * s}, []charge{tokens}, first,
-			verdict{refused: true, again: true, after: 2 * s, stop: 2 * s, resume: 2 * s, rulings: []ruling{guilty(0, 0)}},
+			verdict{refused: true, again: true, after: 2 * s, stop: 2 * s, resume: 2 * s}, []ruling{guilty(0, 0)},
 		}, {
 			"and so does a refusal of a call that no limit counts", ordinary,
 			reply.Reply{Status: 429, Refused: true, Told: true, After: 2 * s}, nil, first,
-			verdict{refused: true, again: true, after: 2 * s, stop: 2 * s, resume: 2 * s, rulings: []ruling{}},
+			verdict{refused: true, again: true, after: 2 * s, stop: 2 * s, resume: 2 * s}, []ruling{},
 		}, {
 			"a refusal without a time stops only the call", ordinary, reply.Reply{Status: 429, Refused: true}, []charge{tokens}, first,
-			verdict{refused: true, again: true, after: s, resume: s, refusals: 1, rulings: []ruling{guilty(0, 0)}},
+			verdict{refused: true, again: true, after: s, resume: s, refusals: 1}, []ruling{guilty(0, 0)},
 		}, {
 			"for longer each time", ordinary, reply.Reply{Status: 429, Refused: true}, []charge{tokens},
-			attempt{number: 3, refusals: 2, repeatable: true},
-			verdict{refused: true, again: true, after: 4 * s, resume: 4 * s, refusals: 3, rulings: []ruling{guilty(0, 0)}},
+			tries{number: 3, refusals: 2, repeatable: true},
+			verdict{refused: true, again: true, after: 4 * s, resume: 4 * s, refusals: 3}, []ruling{guilty(0, 0)},
 		}, {
 			"up to a minute", ordinary, reply.Reply{Status: 429, Refused: true}, []charge{tokens},
-			attempt{number: 3, refusals: 99, repeatable: true},
-			verdict{refused: true, again: true, after: time.Minute, resume: time.Minute, refusals: 100, rulings: []ruling{guilty(0, 0)}},
+			tries{number: 3, refusals: 99, repeatable: true},
+			verdict{refused: true, again: true, after: time.Minute, resume: time.Minute, refusals: 100}, []ruling{guilty(0, 0)},
 		}, {
 			"unless others were accepted meanwhile", ordinary, reply.Reply{Status: 429, Refused: true}, []charge{tokens},
-			attempt{number: 3, refusals: 2, relieved: true, repeatable: true},
-			verdict{refused: true, again: true, after: s, resume: s, refusals: 1, rulings: []ruling{guilty(0, 0)}},
+			tries{number: 3, refusals: 2, relieved: true, repeatable: true},
+			verdict{refused: true, again: true, after: s, resume: s, refusals: 1}, []ruling{guilty(0, 0)},
 		}, {
-			"WithRetries is how often", ordinary, reply.Reply{Status: 429, Refused: true}, []charge{tokens}, attempt{number: 4, repeatable: true},
-			verdict{refused: true, after: s, resume: s, refusals: 1, rulings: []ruling{guilty(0, 0)}},
+			"WithRetries is how often", ordinary, reply.Reply{Status: 429, Refused: true}, []charge{tokens}, tries{number: 4, repeatable: true},
+			verdict{refused: true, after: s, resume: s, refusals: 1}, []ruling{guilty(0, 0)},
 		}, {
 			"what no retry mends is an answer", ordinary, reply.Reply{Status: 429, Refused: true, Final: true}, []charge{tokens}, first,
-			verdict{refused: true, after: s, resume: s, refusals: 1, rulings: []ruling{guilty(0, 0)}},
+			verdict{refused: true, after: s, resume: s, refusals: 1}, []ruling{guilty(0, 0)},
 		}, {
-			"a bare 503 leaves open whether it was carried out", ordinary, reply.Reply{Status: 503, Refused: true}, []charge{tokens}, attempt{number: 1},
-			verdict{refused: true, after: s, resume: s, refusals: 1, rulings: []ruling{guilty(0, 0)}},
+			"a bare 503 leaves open whether it was carried out", ordinary, reply.Reply{Status: 503, Refused: true}, []charge{tokens}, tries{number: 1},
+			verdict{refused: true, after: s, resume: s, refusals: 1}, []ruling{guilty(0, 0)},
 		}, {
 			"unless the caller does not mind", rules{retries: 1, maxRetryAfter: time.Minute, repeatAny: true},
-			reply.Reply{Status: 503, Refused: true}, []charge{tokens}, attempt{number: 1},
-			verdict{refused: true, again: true, after: s, resume: s, refusals: 1, rulings: []ruling{guilty(0, 0)}},
+			reply.Reply{Status: 503, Refused: true}, []charge{tokens}, tries{number: 1},
+			verdict{refused: true, again: true, after: s, resume: s, refusals: 1}, []ruling{guilty(0, 0)},
 		}, {
-			"with a time it was not", ordinary, reply.Reply{Status: 503, Refused: true, Told: true, After: s}, []charge{tokens}, attempt{number: 1},
-			verdict{refused: true, again: true, after: s, stop: s, rulings: []ruling{guilty(s, s)}},
+			"with a time it was not", ordinary, reply.Reply{Status: 503, Refused: true, Told: true, After: s}, []charge{tokens}, tries{number: 1},
+			verdict{refused: true, again: true, after: s, stop: s}, []ruling{guilty(s, s)},
 		}, {
 			"a refusal of all calls stops the limit that holds for all", ordinary,
 			reply.Reply{Status: 429, Refused: true, Told: true, After: s, Whole: true},
 			[]charge{forAll(asked("", 1, nil)), asked("", 1, gone(9*s))}, first,
-			verdict{refused: true, again: true, after: s, stop: s, rulings: []ruling{guilty(s, s), {}}},
+			verdict{refused: true, again: true, after: s, stop: s}, []ruling{guilty(s, s), {}},
 		}, {
 			"or the limit that it names", ordinary,
 			reply.Reply{Status: 429, Refused: true, Told: true, After: s, Whole: true, Reason: "tokens"},
 			[]charge{forAll(asked("", 1, nil)), tokens}, first,
-			verdict{refused: true, again: true, after: s, stop: s, rulings: []ruling{{}, guilty(s, s)}},
+			verdict{refused: true, again: true, after: s, stop: s}, []ruling{{}, guilty(s, s)},
 		}, {
 			"a limit that only the refusal names stops, and learns nothing", ordinary,
 			reply.Reply{Status: 429, Refused: true, Told: true, After: s}, []charge{requests, lateNamed(asked("", 1, nil))}, first,
-			verdict{refused: true, again: true, after: s, stop: s, rulings: []ruling{{}, {blamed: true, stop: s, pause: s}}},
+			verdict{refused: true, again: true, after: s, stop: s}, []ruling{{}, {blamed: true, stop: s, pause: s}},
 		}, {
-			"nor by 429", ordinary, reply.Reply{Status: 429, Refused: true}, []charge{tokens}, attempt{number: 1},
-			verdict{refused: true, again: true, after: s, resume: s, refusals: 1, rulings: []ruling{guilty(0, 0)}},
+			"nor by 429", ordinary, reply.Reply{Status: 429, Refused: true}, []charge{tokens}, tries{number: 1},
+			verdict{refused: true, again: true, after: s, resume: s, refusals: 1}, []ruling{guilty(0, 0)},
 		},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			require.Equal(t, c.want, c.rules.decide(&c.says, c.charges, c.attempt, make([]ruling, len(c.charges))))
+			rulings := make([]ruling, len(c.charges))
+			require.Equal(t, c.want, c.rules.decide(&c.says, c.charges, c.tries, rulings))
+			require.Equal(t, c.rulings, rulings)
 		})
 	}
 }
@@ -162,7 +165,7 @@ func TestBackOffSpreads(t *testing.T) {
 	after := func(refusals int, others int64) time.Duration {
 		var v verdict
 		v.refusals = refusals
-		v.backOff(attempt{others: others})
+		v.backOff(tries{others: others})
 		require.Equal(t, v.after, v.resume)
 		return v.after
 	}

@@ -159,12 +159,13 @@ func (w *way) dearest() (most *charge) {
 
 func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
 	c.charges = append(c.charges, charge{ask: ask{By: by, of: lim.Of(by), Permits: permits}, limit: l, key: key})
-	c.use(&c.charges[len(c.charges)-1])
+	c.t.use(&c.charges[len(c.charges)-1], c.subject, &c.states)
 }
 
-func (c *call) use(a *charge) {
-	c.watchState(a)
-	a.rate = c.t.controllerOf(a)
+// use finds what is known of a charge's limit and key. Each state is in states once.
+func (t *Transport) use(a *charge, subject *http.Request, states *[]*limitState) {
+	t.watchState(a, subject, states)
+	a.rate = t.controllerOf(a)
 	if a.state.rate.Store(a.rate); a.rate != nil {
 		a.even = a.rate.even
 	} else {
@@ -174,7 +175,7 @@ func (c *call) use(a *charge) {
 		a.room = a.roomOf()
 	}
 	if by, ok := a.By.(*reserve.Limiter); ok && reserve.Reserver(by) != a.state.by {
-		a.restop(c.t.now()) // the key has another limiter than before
+		a.restop(t.now()) // the key has another limiter than before
 	}
 }
 
@@ -182,18 +183,11 @@ func (c *call) use(a *charge) {
 func (c *call) sit(l *limit, key any, places reserve.Reserver) {
 	a := charge{ask: ask{By: places, Permits: 1}, limit: l, key: key}
 	if places == nil {
-		c.watchState(&a)
+		c.t.watchState(&a, c.subject, &c.states)
 		a.By = a.state.by
 	}
 	a.of = lim.Of(a.By)
 	c.seats = append(c.seats, a)
-}
-
-func (c *call) concerned() []charge {
-	if c.named != nil {
-		return c.named
-	}
-	return c.charges
 }
 
 // controllerOf returns a limiter's controller. Keys with the same *reserve.Limiter share it: two would take each
@@ -235,12 +229,12 @@ func (t *Transport) pauseOf(a *charge) *reserve.Limiter {
 	return t.unlimited.Limiter()
 }
 
-func (c *call) watchState(a *charge) {
-	if a.state = c.t.stateOf(a, c.subject); slices.Contains(c.states, a.state) {
+func (t *Transport) watchState(a *charge, subject *http.Request, states *[]*limitState) {
+	if a.state = t.stateOf(a, subject); slices.Contains(*states, a.state) {
 		a.state.users.Add(-1)
 		return
 	}
-	c.states = append(c.states, a.state)
+	*states = append(*states, a.state)
 }
 
 // stateOf returns the state of a limit and a key, for a user more.
