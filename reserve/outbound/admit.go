@@ -69,7 +69,11 @@ func (c *call) wait() error {
 	}
 	var old *queue.Place // granted, before the limits changed
 	defer func() { giveUp(&old) }()
-	for maxWait, begin := c.t.maxWait, c.t.now(); ; {
+	begin := c.begin
+	if c.backoff > 0 {
+		begin = c.t.now()
+	}
+	for maxWait := c.t.maxWait; ; {
 		err := c.acquire(ctx, maxWait, &old)
 		if err == nil {
 			c.phase = granted // before a hook, which may panic

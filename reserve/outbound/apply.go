@@ -51,8 +51,10 @@ func (l *lesson) stops(v *verdict, rulings []ruling, owed bool) {
 			}
 		}
 		wait := ruling.stop
-		if o, known := a.of.Outlook(); known && ruling.owed && !a.of.Traits().Silent {
-			wait -= o.Wait
+		if owed && !a.of.Traits().Silent {
+			if o, known := a.of.Outlook(); known {
+				wait -= o.Wait
+			}
 		}
 		if wait > 0 {
 			a.stop(l.heard.Add(wait))

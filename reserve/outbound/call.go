@@ -53,7 +53,7 @@ const (
 func (t *Transport) newCall(r *http.Request) *call {
 	c := &call{
 		t: t, caller: r, request: withContent(r),
-		sending: sending{outgoing: r, unsent: true, expires: t.expires(r, t.now())},
+		sending: sending{outgoing: r, unsent: true, expires: t.expires(r, t.watch)},
 		tries:   tries{number: 1, repeatable: repeatable(r)},
 	}
 	c.ways, c.states = c.memory.ways[:], c.memory.states[:0]

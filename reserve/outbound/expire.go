@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jonboulle/clockwork"
+
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -65,14 +67,14 @@ const (
 )
 
 // expiry returns when the signature of a request that comes now ends; zero: it has none.
-func expiry(r *http.Request, now time.Time) time.Time {
+func expiry(r *http.Request, clock clockwork.Clock) time.Time {
 	for name, v := range r.Header {
 		if of := name[strings.LastIndexByte(name, '-')+1:]; of != "Date" && of != "Timestamp" && of != "Expires" {
 			continue
 		}
 		for i := range headerSignatures {
 			if s := &headerSignatures[i]; s.at == name && len(v) > 0 {
-				return s.ends(v[0], r.Header.Get(s.life), now)
+				return s.ends(v[0], r.Header.Get(s.life), clock.Now())
 			}
 		}
 	}
@@ -83,7 +85,7 @@ func expiry(r *http.Request, now time.Time) time.Time {
 	for i := range querySignatures {
 		s := &querySignatures[i]
 		if at := query.Get(s.at); at != "" {
-			return s.ends(at, query.Get(s.life), now)
+			return s.ends(at, query.Get(s.life), clock.Now())
 		}
 	}
 	return time.Time{}

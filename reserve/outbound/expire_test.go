@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
@@ -65,7 +66,7 @@ func TestExpiry(t *testing.T) {
 		if c.want == 0 {
 			want = time.Time{}
 		}
-		require.Equal(t, want, expiry(r, received), c.name)
+		require.Equal(t, want, expiry(r, clockwork.NewFakeClockAt(received)), c.name)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jonboulle/clockwork"
+
 	"github.com/nextfree/pace/internal/adapt"
 	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve"
@@ -60,7 +62,7 @@ type plan struct {
 	whole bool      // the host limits the account's calls together, or stops them
 }
 
-func (l *learned) plan(r *http.Request, alone bool, now time.Time) (p plan) {
+func (l *learned) plan(r *http.Request, alone bool, clock clockwork.Clock) (p plan) {
 	if !alone && !l.any.Load() {
 		return p
 	}
@@ -73,7 +75,7 @@ func (l *learned) plan(r *http.Request, alone bool, now time.Time) (p plan) {
 	for _, hash := range slices.Backward(routesOf(r, room[:0])) {
 		if of, known := l.routes.get(hash); known && of.sure {
 			p.key = of.key
-			p.whole = p.whole || ok && of.key != (reply.Key{}) && n.stopped.Load() > now.UnixNano()
+			p.whole = p.whole || ok && of.key != (reply.Key{}) && n.stopped.Load() > clock.Now().UnixNano()
 			break
 		}
 	}
@@ -130,7 +132,7 @@ func (c *call) plan() {
 	l, r := c.t.learned, c.subject
 	c.charges = c.charges[:c.own]
 	alone := c.t.alone(c.way)
-	c.planned = l.plan(r, alone, c.t.now())
+	c.planned = l.plan(r, alone, c.t.watch)
 	known := c.planned.key != reply.Key{}
 	if alone && !known || c.planned.whole && !c.t.ownsWhole(c.charges) {
 		all := bucket{account: account(r)}

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
@@ -248,7 +249,9 @@ func TestDiscordsBuckets(t *testing.T) {
 func TestPrefixes(t *testing.T) {
 	l := newLearned(queue.Unlimited(nil), true)
 	request := func(method, url string) *http.Request { return httptest.NewRequest(method, url, nil) }
-	name := func(method, url string) string { return l.plan(request(method, url), true, time.Now()).key.Name }
+	name := func(method, url string) string {
+		return l.plan(request(method, url), true, clockwork.NewRealClock()).key.Name
+	}
 	learn := func(method, url, name string) { l.learn(request(method, url), route{key: reply.Key{Name: name}}) }
 	require.Empty(t, name("GET", "http://a/repos/1"), "nothing is known")
 	learn("GET", "http://a/repos/1", "core")
@@ -285,7 +288,7 @@ func TestManyPaths(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(l.routes.young)+len(l.routes.old), maxKeys)
 	r.URL.Path = "/repos/new"
-	require.Equal(t, "core", l.plan(r, true, time.Now()).key.Name)
+	require.Equal(t, "core", l.plan(r, true, clockwork.NewRealClock()).key.Name)
 }
 
 // Calls that wait when it is learned whom they belong to get in the right line.

@@ -31,7 +31,7 @@ type settings struct {
 	hooks    Hooks
 	log      *waitLog // nil: none
 	inFlight []limit  // none: any number
-	expires  func(r *http.Request, now time.Time) time.Time
+	expires  func(r *http.Request, clock clockwork.Clock) time.Time
 
 	classOf func(*http.Request) (class, tenant string)
 	classes []fair.Class // nil: first come, first served
@@ -199,7 +199,7 @@ func Adaptive() Option { return set(func(s *settings) { s.adaptive = true }) }
 // Better sign below this transport, in its base: then each attempt has a fresh signature.
 func WithExpiry(f func(r *http.Request) time.Time) Option {
 	return checked(f != nil, "WithExpiry", nil, "a function", func(s *settings) {
-		s.expires = func(r *http.Request, _ time.Time) time.Time { return f(r) }
+		s.expires = func(r *http.Request, _ clockwork.Clock) time.Time { return f(r) }
 	})
 }
 

@@ -161,5 +161,5 @@ func (c *call) renew() error {
 }
 
 func (c *call) changed(w *way) bool {
-	return c.t.learned.plan(w.subject, c.t.alone(w), c.t.now()) != w.planned || w.changed(c.t.limits)
+	return c.t.learned.plan(w.subject, c.t.alone(w), c.t.watch) != w.planned || w.changed(c.t.limits)
 }

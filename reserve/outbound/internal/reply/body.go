@@ -47,8 +47,12 @@ func (b *body) hear(dialects []Dialect, s *Reply) {
 func (b *body) sign(dialects []Dialect, refused bool) *Sign {
 	for i := range dialects {
 		d := &dialects[i]
-		for j := range d.Signs {
-			sign := &d.Signs[j]
+		signs := d.Signs
+		if b.of.StatusCode == http.StatusOK && !refused { // fast path
+			signs = d.at200
+		}
+		for j := range signs {
+			sign := &signs[j]
 			is := (sign.Status != 0 || sign.Body == "" || refused) && sign.on(b)
 			if is && sign.asks {
 				_, is = d.Body(b.of, b.text())

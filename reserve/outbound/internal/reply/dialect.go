@@ -24,6 +24,7 @@ type Dialect struct {
 	names []names // for each of Of
 	rates bool    // all its headers have "Rate" in their names
 	needs string  // a header without which Read says nothing; "": not known
+	at200 []Sign  // of Signs, what a response 200 may have
 }
 
 // A Sign is outbound's.
@@ -77,8 +78,13 @@ func (d Dialect) Expanded() Dialect {
 	for _, name := range []*string{&d.Reason, &d.Key, &d.Whole} {
 		*name = http.CanonicalHeaderKey(*name)
 	}
+	d.at200 = nil
 	for i := range d.Signs {
-		d.Signs[i].Header = http.CanonicalHeaderKey(d.Signs[i].Header)
+		sign := &d.Signs[i]
+		sign.Header = http.CanonicalHeaderKey(sign.Header)
+		if sign.Status == http.StatusOK || sign.Status == 0 && sign.Body == "" {
+			d.at200 = append(d.at200, *sign)
+		}
 	}
 	return d
 }
