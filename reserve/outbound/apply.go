@@ -51,16 +51,22 @@ func (l *lesson) stops(v *verdict, rulings []ruling, owed bool) {
 			}
 		}
 		wait := ruling.stop
-		if owed && !a.of.Traits().Silent {
-			if o, known := a.of.Outlook(); known {
-				wait -= o.Wait
-			}
+		if owed {
+			wait -= a.owes()
 		}
 		if wait > 0 {
 			a.stop(l.heard.Add(wait))
 			l.t.learned.stopAll(a, l.heard.Add(wait))
 		}
 	}
+}
+
+// owes returns how long the limit has no permits for what it has granted; 0 if it can't tell.
+func (a *charge) owes() time.Duration {
+	if o, known := a.of.Outlook(); known && !a.of.Traits().Silent {
+		return o.Wait
+	}
+	return 0
 }
 
 func (l *lesson) throttled(v *verdict, rulings []ruling) {
