@@ -21,13 +21,18 @@ func readDialects(h http.Header, clock clock, dialects []Dialect, s *Reply) {
 				d.left(s, l)
 			}
 		case !found:
-			for i := range d.names {
-				if of := &d.names[i]; len(h[of.remaining]) > 0 || len(h[of.reset]) > 0 {
-					found = d.read(h, clock, of, s) || found
-				}
-			}
+			found = d.readAll(h, clock, s)
 		}
 	}
+}
+
+func (d *Dialect) readAll(h http.Header, clock clock, s *Reply) (found bool) {
+	for i := range d.names {
+		if of := &d.names[i]; len(h[of.remaining]) > 0 || len(h[of.reset]) > 0 {
+			found = d.read(h, clock, of, s) || found
+		}
+	}
+	return found
 }
 
 func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) (found bool) {
