@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -147,7 +148,11 @@ func (q *Queue) fails(now int64, p *Place, err error) *hold {
 			return nil
 		}
 		if add(now, late.Wait) > p.latest {
-			err = p.lateAt(late.Limit, now, late.Wait)
+			name := late.Limit
+			if strings.Contains(name, " of ") { // a part of an All, which the caller may know by a name
+				name = ""
+			}
+			err = p.lateAt(name, now, late.Wait)
 		}
 	}
 	return q.leave(p, err, true)
