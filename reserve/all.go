@@ -2,7 +2,6 @@ package reserve
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -123,7 +122,7 @@ func (b *bundle) named(i int, err error) error {
 		return err
 	}
 	named := *refusal
-	named.Limit = fmt.Sprintf("%d of %d", i+1, len(b.parts))
+	named.Limit = allornothing.Number(i, len(b.parts))
 	return &named
 }
 

@@ -79,3 +79,11 @@ func TestWait(t *testing.T) {
 	require.Panics(t, func() { _, _ = allornothing.Wait(2, 0, b.do, b.cancel) })
 	require.Equal(t, []string{"ask 0", "cancel 1", "cancel 0"}, b.calls)
 }
+
+func TestNumber(t *testing.T) {
+	for name, is := range map[string]bool{
+		allornothing.Number(0, 2): true, "12 of 30": true, "calls of day": false, "1 of 2 of 3": false, "": false, "1 of": false, "01 of 2": false,
+	} {
+		require.Equal(t, is, allornothing.IsNumber(name), name)
+	}
+}

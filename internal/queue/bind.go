@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strings"
 	"time"
 
+	"github.com/nextfree/pace/internal/allornothing"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -149,7 +149,7 @@ func (q *Queue) fails(now int64, p *Place, err error) *hold {
 		}
 		if add(now, late.Wait) > p.latest {
 			name := late.Limit
-			if strings.Contains(name, " of ") { // a part of an All, which the caller may know by a name
+			if allornothing.IsNumber(name) { // of a part of an All, which the caller may know by a name
 				name = ""
 			}
 			err = p.lateAt(name, now, late.Wait)
