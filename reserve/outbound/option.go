@@ -170,15 +170,15 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 // other programs use it too. If that is less than a request costs, the limit stops until the window's end.
 //
 // Programs may share a limit: 3, 10, 30 and 100 of them use all of a bucket of 100/s in about equal parts, and 0.3,
-// 0.8, 1.7 and 3 % of their requests are refused. One that comes late has its share after a minute, and up to four of
+// 0.8, 2.2 and 4.2 % of their requests are refused. One that comes late has its share after a minute, and up to four of
 // long windows.
 //
 // Refusals by 503 or 529 may come by chance, and 429s without a time from 5 requests/s on. Five requests at once, right
 // after a refusal, test that; such refusals then slow requests down by 2 to 30 %, at 500/s and stops of a second by
 // half and more. If a tenth of the requests get a 429, the rate halves. Dead backends that answer a fifth to a third of
-// the requests with 503 leave .4 to .9 of the rate. If the limit itself answers 503, one program may keep most of a
-// shared rate, or a quarter of the requests be refused. A 429 with a time always counts: if a server answers so to a
-// share p of all requests at any rate, the rate falls to about 1/(20 p) a second, 1.7/s at 3 %. Use a fixed rate there,
+// the requests with 503 leave .5 to .9 of the rate. If the limit itself answers 503, ten programs at 100/s have 3 to 5 %
+// refused, and thirty at 20/s more than half. A 429 with a time always counts: if a server answers so to a share p of
+// all requests at any rate, the rate falls to about 1/(20 p) a second, 1.7/s at 3 %. Use a fixed rate there,
 // or [PauseRefused].
 //
 // A limit that is not adaptive keeps its rate. If it is refused all the same, its requests go 4 % slower by the same
