@@ -108,7 +108,7 @@ func (p *player) reserveFrom(by reserve.Reserver, n int, maxWait time.Duration) 
 	p.waiting.Go(func() {
 		if g.r.Wait(context.Background()) == nil {
 			p.mu.Lock()
-			g.went, g.at, g.after = true, p.now(), len(p.History)
+			g.went, g.at, g.after = true, p.now(), int(p.noted.Load())
 			p.mu.Unlock()
 		}
 	})

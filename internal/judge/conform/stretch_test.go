@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +30,7 @@ import (
 type Envelope struct {
 	Variant Variant
 	History []string
+	noted   atomic.Int64 // of these
 
 	// Excess is by how many permits (of a store in time: seconds) a stretch held too much; Where says which.
 	Excess float64
@@ -74,6 +76,7 @@ func (v Variant) Run(t *testing.T, program []byte) *Envelope {
 }
 
 func (e *Envelope) note(format string, args ...any) {
+	e.noted.Add(1)
 	e.History = append(e.History, fmt.Sprintf("[%v] ", e.now())+fmt.Sprintf(format, args...))
 }
 

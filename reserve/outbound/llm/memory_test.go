@@ -63,6 +63,6 @@ func TestMemoryOfKeys(t *testing.T) {
 	}
 	perKey := (memory() - before) / n
 	t.Log(perKey, "bytes a key")
-	require.LessOrEqual(t, perKey, int64(1800))
+	require.LessOrEqual(t, perKey, int64(1800+200*min(1, limitertest.Slower-1))) // with the race detector, of fewer keys
 	require.Len(t, transport.table.accounts, n)
 }
