@@ -45,10 +45,10 @@ func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, 
 // At 10/s with a capacity of 5, Reserve(3) is ready at once, and Reserve(4), right after it, in 200 ms. With a capacity
 // below 1, TryAcquire always fails.
 //
-// Requests that reserve an estimate need a capacity of at least the largest one. A request for more than that waits until
-// the bucket holds it, and [reserve.Reservation.Settle] gives back only what an ordinary bucket would hold by then: at
-// 1000/s with a capacity of 250, 16 workers that reserve 500 and settle at 250 use 500 permits a second, with a capacity
-// of 500 they use 997.
+// Requests that reserve an estimate need a capacity of at least the largest one. A request for more than that waits
+// until the bucket holds it, and [reserve.Reservation.Settle] gives back only what an ordinary bucket would hold by
+// then: at 1000/s with a capacity of 250, 16 workers that reserve 500 and settle at 250 use 500 permits a second, with
+// a capacity of 500 they use 997.
 //
 // It is NewBursty(permitsPerSecond, WithCapacity(capacity), [WithStored](capacity), [PayUpfront]()),
 // with further options and NewBursty's errors. A capacity that takes more than 146 years to fill is a

@@ -8,7 +8,8 @@ const mostPassed = 16
 
 func (q *Queue) letsPass(p *Place) bool {
 	h := p.hold
-	if p.entry.Passed || len(q.passed) >= mostPassed || h.delay() <= h.slack || !h.own() && !p.partial(&h.limits()[h.last]) {
+	if p.entry.Passed || len(q.passed) >= mostPassed || h.delay() <= h.slack ||
+		!h.own() && !p.partial(&h.limits()[h.last]) {
 		return false
 	}
 	p.entry.Passed = true

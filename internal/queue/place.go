@@ -36,7 +36,7 @@ type Place struct {
 	begin int64 // when it entered
 
 	// Guarded by the queue's lock:
-	lapse      order.Node[int64, Place] // of those that must go by a time
+	lapse      order.Node[int64, Place] // key: when it must go
 	byDeadline bool                     // latest is a deadline: of its context, or of one that waits for it
 	state      state
 	used       bool // own is taken

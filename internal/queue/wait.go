@@ -193,8 +193,8 @@ func (p *Place) correct(actual int) {
 
 func (p *Place) Settle(actual int) { p.settleThen(max(0, actual), false, false) }
 
-// giveUp is Settle(0) for a caller that does not get what it has waited for, although it has settled it already. Where a
-// limit may block, it does not wait.
+// giveUp is Settle(0) for a caller that does not get what it has waited for, although it has settled it already. Where
+// a limit may block, it does not wait.
 func (p *Place) giveUp() { p.settleThen(0, true, p.queue.blocks) }
 
 func (p *Place) settleThen(actual int, again, leaves bool) {

@@ -66,8 +66,8 @@ func (c *Curve) Ahead() int64 {
 	return c.cold()
 }
 
-// AtOnce returns how many permits, paid upfront, may be ready without a wait, however long nobody asks. Where stored permits
-// have a price, that are fewer the more are stored.
+// AtOnce returns how many permits, paid upfront, may be ready without a wait, however long nobody asks. Where stored
+// permits have a price, that are fewer the more are stored.
 func (c *Curve) AtOnce(stored float64) int {
 	switch {
 	case c.unlimited():

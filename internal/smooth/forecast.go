@@ -8,7 +8,8 @@ import (
 
 func (l *Ledger) Size() (capacity float64, largest int) { return l.curve.Capacity, math.MaxInt }
 
-// AtOnce returns how many permits may be ready without a wait, however long nobody asks. Paid later, that is any number.
+// AtOnce returns how many permits may be ready without a wait, however long nobody asks. Paid later, that is any
+// number.
 func (l *Ledger) AtOnce() int {
 	if !l.upfront {
 		return math.MaxInt

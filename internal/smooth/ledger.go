@@ -186,8 +186,8 @@ func (e eras) after(waits bool, last uint64, ahead int64, scale float64) eras {
 	return e
 }
 
-// limit is what the bucket may hold: its span, or upfront the first request's need. (While one waits, its need takes the
-// place of the permit that Upfront adds: at a lower rate that would be many of those that wait since before.)
+// limit is what the bucket may hold: its span, or upfront the first request's need. (A waiting request's need takes the
+// place of the permit that Upfront adds: at a lower rate that permit would be as long as many of the queue's.)
 func (l *Ledger) limit() int64 {
 	if l.upfront && l.waits {
 		return max(l.span-l.curve.extra, l.history.queue.first().amount-l.ahead(l.history.queue.first().number))

@@ -170,8 +170,8 @@ func (e *TierError) Unwrap() error { return e.Err }
 var ErrSkip = errors.New("inbound: the tier does not apply")
 
 // An UnauthorizedError is the error of a key function, or of the policy function of limiters by key, for a request
-// without valid credentials. The answer is 401, takes no permits; [FailOpen] does not let it pass, but [DryRun] does. It
-// is [keyed.ErrUnknown]: limiters by key forget the key.
+// without valid credentials. The answer is 401, takes no permits; [FailOpen] does not let it pass, but [DryRun] does.
+// It is [keyed.ErrUnknown]: limiters by key forget the key.
 type UnauthorizedError struct {
 	// Challenge is the value of WWW-Authenticate (RFC 9110, section 11.6.1): `Basic realm="api"`. Default: Bearer.
 	Challenge string

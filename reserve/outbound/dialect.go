@@ -8,11 +8,11 @@ import (
 )
 
 // A Dialect is how a family of servers tells what is left and until when. See [WithDialect]. Known are those of OpenAI,
-// Azure OpenAI, Anthropic, OpenRouter, Mistral, Google, GitHub, GitLab, Discord, Telegram, Matrix, Slack, Shopify, Jira,
-// Linear, monday.com, Okta, X, Zendesk, Atlassian Data Center, AWS, the clouds of Alibaba, Tencent and Baidu, MediaWiki,
-// Salesforce, NetSuite, Facebook, Reddit, Airtable, SEC EDGAR, Brave, Imgur, Cerebras, HubSpot, Docker Hub, Mashery,
-// WeChat, Feishu, Binance, Kraken, OKX, Bybit, KuCoin, Deribit, Bitfinex, Infura, Alchemy, Etherscan, Alpha Vantage and
-// gRPC.
+// Azure OpenAI, Anthropic, OpenRouter, Mistral, Google, GitHub, GitLab, Discord, Telegram, Matrix, Slack, Shopify,
+// Jira, Linear, monday.com, Okta, X, Zendesk, Atlassian Data Center, AWS, the clouds of Alibaba, Tencent and Baidu,
+// MediaWiki, Salesforce, NetSuite, Facebook, Reddit, Airtable, SEC EDGAR, Brave, Imgur, Cerebras, HubSpot, Docker Hub,
+// Mashery, WeChat, Feishu, Binance, Kraken, OKX, Bybit, KuCoin, Deribit, Bitfinex, Infura, Alchemy, Etherscan, Alpha
+// Vantage and gRPC.
 //
 //	outbound.WithDialect(outbound.Dialect{
 //		Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until",
@@ -32,8 +32,8 @@ import (
 //
 // If the local clock is more than 1.5 s away from the response's Date, times are compared with Date. Malformed headers
 // and responses from a cache are ignored, but for the Retry-After of a refusal, less its Age. Refusals that no retry
-// can mend are returned at once. Status and headers alone count where a body is packed otherwise (br, zstd), or a status
-// of gRPC comes in trailers behind a body.
+// can mend are returned at once. Status and headers alone count where a body is packed otherwise (br, zstd), or a
+// status of gRPC comes in trailers behind a body.
 type Dialect struct {
 	// Name is for people: "GitHub".
 	Name string

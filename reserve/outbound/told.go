@@ -94,7 +94,8 @@ func (l *lesson) doubt(a, blamed *charge, stop time.Duration) {
 	}
 	if log := l.t.log; log != nil {
 		if misfit := a.belief.warn(l.heard); misfit != "" {
-			log.misfits.write(log.logger, l.heard, l.request, "outbound: a limit does not fit the server", "limit", a.name(), "seen", misfit)
+			const says = "outbound: a limit does not fit the server"
+			log.misfits.write(log.logger, l.heard, l.request, says, "limit", a.name(), "seen", misfit)
 		}
 	}
 }
@@ -104,8 +105,8 @@ func (a *charge) stopsWith(blamed *charge) bool {
 	return a == blamed || a.key == any(sharedKey{}) || a.limit.again != nil
 }
 
-// doubtful returns the limit on which a refusal casts doubt that limit i is blamed for. If nothing names that, it is the
-// one that lets the fewest such calls go, of the caller's limits for the same calls that tell a rate.
+// doubtful returns the limit on which a refusal casts doubt that limit i is blamed for. If nothing names that, it is
+// the one that lets the fewest such calls go, of the caller's limits for the same calls that tell a rate.
 func doubtful(charges []charge, i int, reason string) *charge {
 	blamed := &charges[i]
 	if blamed.said != nil || blamed.rate != nil || blamed.limit.scope == nil || named(charges, reason) >= 0 {

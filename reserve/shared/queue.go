@@ -11,9 +11,9 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A queue sends entries in lists: those that arrive during calls share the next. A caller that need not queue, and does
-// not leave before the answer, makes the call; otherwise a goroutine does, since a caller that leaves would cost the
-// client a connection. A limiter's entries are requests; a server's are the calls for many keys.
+// A queue sends entries in lists: entries that arrive during calls share the next. A caller that need not queue, and
+// does not leave before the answer, makes the call; otherwise a goroutine does, since a caller that leaves would cost
+// the client a connection. A limiter's entries are requests; a server's are the calls for many keys.
 type queue[T queued[T]] struct {
 	send func(context.Context, []T) error // a returned error is for the waiting entries too
 	fill func(T) bool                     // answers an entry that has waited without a call, if it can; or nil

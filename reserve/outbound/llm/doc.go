@@ -15,9 +15,10 @@
 // answered with a status from 400 to 499, uses no tokens.
 //
 // A limit is a window of a minute plus 250 ms ([WithMargin]), so no call is refused, whether the provider counts in
-// windows or token buckets that hold a minute's worth. For buckets [WithBucket] is faster, and Anthropic's preset has it.
-// Where a provider lets less go at once than that, refusals show it, and calls are spaced: see [outbound.New]. A real trace of 8,819
-// calls against 1,000 requests and 2,000,000 tokens a minute took 9.20 min; 9.17 min are the optimum.
+// windows or token buckets that hold a minute's worth. For buckets [WithBucket] is faster, and Anthropic's preset has
+// it. Where a provider lets less go at once than that, refusals show it, and calls are spaced: see [outbound.New]. A
+// real trace of 8,819 calls against 1,000 requests and 2,000,000 tokens a minute took 9.20 min; 9.17 min are the
+// optimum.
 //
 // A call that would wait past its deadline fails at once with a *[reserve.WaitError]: see [AnswerRefusals]. For calls
 // larger than a limit see [RefuseTooLarge].

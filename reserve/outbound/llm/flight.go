@@ -11,7 +11,7 @@ type flight struct {
 	gate
 
 	most     int       // how many they grow to by acceptances
-	doubted  time.Time // the first 429, where limits are known: it is about how many go at once, package outbound's business
+	doubted  time.Time // the first 429, where limits are known: see [outbound.New] for how many go at once
 	event    time.Time // of the latest refusals that counted
 	out      int       // then
 	refused  int       // of these

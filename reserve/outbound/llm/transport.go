@@ -59,10 +59,10 @@ type Transport struct {
 //
 // After refusals that say no time, as many calls of the key are out as were not refused, and one more each time that
 // four times as many were accepted. Where a limit a minute is known, the first 429s say that less goes at once than it
-// allows, and later one more call is out after each four. If all are refused, calls wait for 1 s to 8 s, then one goes. A refusal that others
-// of the same kind disprove counts as chance, until the third in a row. The others wait for a place in flight in the
-// queue, where deadlines, [outbound.WithMaxWait] and the Waiting hook hold. Hooks are told of all refusals.
-// [outbound.WithRetries] sends a refused call again, and [outbound.Adaptive] finds a rate.
+// allows, and later one more call is out after each four. If all are refused, calls wait for 1 s to 8 s, then one goes.
+// A refusal that others of the same kind disprove counts as chance, until the third in a row. The others wait for a
+// place in flight in the queue, where deadlines, [outbound.WithMaxWait] and the Waiting hook hold. Hooks are told of
+// all refusals. [outbound.WithRetries] sends a refused call again, and [outbound.Adaptive] finds a rate.
 //
 // It returns a *[reserve.ValueError] for the zero Provider, a negative limit, and what the options refuse.
 func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transport, error) {

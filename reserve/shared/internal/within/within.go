@@ -50,8 +50,8 @@ type answer[T any] struct {
 	panicked any
 }
 
-// Do calls do in a goroutine and returns its answer, or the cause of the context's end if that comes first: then over is
-// false, and do goes on. A panic of do is the caller's, unless that has left.
+// Do calls do in a goroutine and returns its answer, or the cause of the context's end if that comes first: then over
+// is false, and do goes on. A panic of do is the caller's, unless that has left.
 func Do[T any](ctx context.Context, c *Calls, do func() (T, error)) (value T, over bool, err error) {
 	if err := c.begin(); err != nil {
 		return value, true, err
