@@ -210,8 +210,7 @@ func (c *class[T]) before(e *Entry[T]) float64 {
 	if len(c.active) > 1 {
 		for _, n := range c.active {
 			if t := n.Of; t != own {
-				ties := n.Number < e.Rank.Number
-				before += float64(t.permits) * t.part(tag, ties, t.permits, int64(t.line.length), t.weight)
+				before += float64(t.permits) * part(&t.flow, &t.line, t.permits, t.weight, tag, e)
 			}
 		}
 	}

@@ -59,15 +59,15 @@ func (f *flow) settle(stretch uint64, more float64) {
 	l.highest = max(l.highest, f.start)
 }
 
-// part returns how much of a flow's waiting permits goes before that tag, and at it if ties do: exactly, where its
-// requests are of one size.
-func (f *flow) part(tag float64, ties bool, permits, requests int64, weight float64) float64 {
-	all := float64(requests)
+// part returns how much of a flow's waiting permits goes before an entry of that tag: exactly, where its requests are of
+// one size and go in the order of the line.
+func part[T any](f *flow, line *list[T], permits int64, weight, tag float64, e *Entry[T]) float64 {
+	all := float64(line.length)
 	first := (tag - f.start) * weight * all / float64(permits)
-	if ties {
-		first = math.Floor(first+1e-6) + 1
-	} else {
-		first = math.Ceil(first - 1e-6)
+	if same := math.Round(first); math.Abs(first-same) > 1e-6 {
+		first = math.Ceil(first)
+	} else if first = same; line.earlier(int(max(-1, min(same, all))), e) { // of equal tags
+		first++
 	}
 	return max(0, min(first/all, 1))
 }

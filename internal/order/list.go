@@ -35,6 +35,18 @@ func (l *list[T]) remove(e *Entry[T]) {
 	l.length--
 }
 
+// earlier reports whether the entry at that index came before e.
+func (l *list[T]) earlier(index int, e *Entry[T]) bool {
+	if index < 0 || index >= l.length || l.tail.Rank.Number < e.Rank.Number {
+		return index >= 0
+	}
+	at := l.head
+	for ; index > 0 && at.Rank.Number < e.Rank.Number; index-- {
+		at = l.next(at)
+	}
+	return at.Rank.Number < e.Rank.Number
+}
+
 // join makes two entries neighbours; nil is the end.
 func (l *list[T]) join(a, b *Entry[T]) {
 	if a == nil {

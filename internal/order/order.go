@@ -175,7 +175,7 @@ func (o *Order[T]) Certain(first, e *Entry[T]) (permits int64, ok bool) {
 }
 
 // Ahead returns what is asked by all entries that go before e if no other arrives, and by those of its class: exactly,
-// where each flow's requests are of one size.
+// where each flow's requests are of one size, but for one at the tag of e in each class of several tenants.
 func (o *Order[T]) Ahead(e *Entry[T]) (all, ofClass [Tracked + 2]float64) {
 	own := o.of(e)
 	before, turn := own.before(e), own.turn()
@@ -184,23 +184,22 @@ func (o *Order[T]) Ahead(e *Entry[T]) (all, ofClass [Tracked + 2]float64) {
 		if c.waiting.length == 0 {
 			continue
 		}
-		part := 0.0
+		share := 0.0
 		switch of := c.turn(); {
 		case c == own && before > 0:
-			part = before / float64(c.asked[OfPermits]-e.Asked(OfPermits))
+			share = before / float64(c.asked[OfPermits]-e.Asked(OfPermits))
 		case c == own || of.priority < turn.priority:
 		case of.priority > turn.priority:
-			part = 1
+			share = 1
 		default:
-			ties := of.entry.Rank.Number < e.Rank.Number
-			part = (&flow{start: of.start}).part(turn.start, ties, c.asked[OfPermits], c.asked[OfPlaces], c.Weight)
+			share = part(&flow{start: of.start}, &c.waiting, c.asked[OfPermits], c.Weight, turn.start, e)
 		}
 		for i, n := range c.asked {
 			if c == own {
-				ofClass[i] = part * float64(n-e.Asked(i))
+				ofClass[i] = share * float64(n-e.Asked(i))
 				all[i] += ofClass[i]
 			} else {
-				all[i] += part * float64(n)
+				all[i] += share * float64(n)
 			}
 		}
 	}

@@ -233,37 +233,49 @@ func TestShares(t *testing.T) {
 
 func tenantName(i int) string { return string(rune('a' + i)) }
 
-// What is told to be before a request goes before it, where each flow's requests are of one size.
+// What is told to be before a request goes before it, where each flow's requests are of one size: also at equal tags,
+// but for those of a class that has several tenants.
 func TestAhead(t *testing.T) {
-	for seed := range uint64(300) {
-		random := rand.New(rand.NewPCG(seed, 3))
-		classes := []Class{{Priority: 1}, {Weight: math.Sqrt2}, {Weight: math.E}} // no two flows have the same tag
-		weights := []float64{1, math.Pi, math.Phi}
-		p := newProgram(t, random.IntN, classes)
-		for range 100 {
-			if random.IntN(3) > 0 {
-				c := random.IntN(3)
-				i := random.IntN(3)
-				p.push(c, tenantName(i), c+1, weights[i])
-			} else {
-				p.goes()
+	for name, weights := range map[string][]float64{
+		"no two tags are equal": {math.Sqrt2, math.E, 1, math.Pi, math.Phi},
+		"of tenants":            {math.Sqrt2, math.E, 1, 1, 2},
+		"of classes":            {1, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(300) {
+				ahead(t, seed, weights[:2], weights[2:])
 			}
+		})
+	}
+}
+
+func ahead(t *testing.T, seed uint64, ofClasses, ofTenants []float64) {
+	random := rand.New(rand.NewPCG(seed, 3))
+	classes := []Class{{Priority: 1}, {Weight: ofClasses[0]}, {Weight: ofClasses[1]}}
+	p := newProgram(t, random.IntN, classes)
+	for range 100 {
+		if random.IntN(3) > 0 {
+			c := random.IntN(3)
+			i := random.IntN(len(ofTenants))
+			p.push(c, tenantName(i), c+1, ofTenants[i])
+		} else {
+			p.goes()
 		}
-		told := map[*request]Told{}
-		for _, r := range p.waiting {
-			all, ofClass := p.order.Ahead(&r.entry)
-			told[r] = Told{all, ofClass}
-		}
-		var before, permits float64
-		ofClass := make([]float64, len(classes))
-		for r := p.goes(); r != nil; r = p.goes() {
-			require.InDelta(t, before, told[r].all[OfPlaces], 1e-6, "seed %d", seed)
-			require.InDelta(t, permits, told[r].all[OfPermits], 1e-6, "seed %d", seed)
-			require.InDelta(t, ofClass[r.entry.Class], told[r].ofClass[OfPlaces], 1e-6, "seed %d", seed)
-			before++
-			permits += float64(r.entry.Permits)
-			ofClass[r.entry.Class]++
-		}
+	}
+	told := map[*request]Told{}
+	for _, r := range p.waiting {
+		all, ofClass := p.order.Ahead(&r.entry)
+		told[r] = Told{all, ofClass}
+	}
+	var before, permits float64
+	ofClass := make([]float64, len(classes))
+	for r := p.goes(); r != nil; r = p.goes() {
+		require.InDelta(t, before, told[r].all[OfPlaces], 1e-6, "seed %d", seed)
+		require.InDelta(t, permits, told[r].all[OfPermits], 1e-6, "seed %d", seed)
+		require.InDelta(t, ofClass[r.entry.Class], told[r].ofClass[OfPlaces], 1e-6, "seed %d", seed)
+		before++
+		permits += float64(r.entry.Permits)
+		ofClass[r.entry.Class]++
 	}
 }
 
