@@ -106,6 +106,14 @@ func doorOf(t Traits) Traits {
 	return t
 }
 
+// Queues reports whether a Limit is the door of a queue, which lets a caller go when its context ends, whatever is behind
+// it.
+func Queues(l Limit) bool {
+	_, one := l.(*door)
+	_, of := l.(*choice)
+	return one || of
+}
+
 // OneOf returns a Limit for the door of a queue in front of several limits, one of which a request needs. A server's
 // stop holds at all.
 func OneOf(by reserve.Reserver, limits ...Limit) Limit {

@@ -92,8 +92,10 @@ func (q *Queue) bind(t *task) {
 	ctx, stop := context.WithCancel((*placeContext)(p))
 	defer stop()
 	begin := q.clock.Now()
+	over := make(chan struct{})
+	defer close(over)
 	q.mu.Lock()
-	p.stop = stop
+	p.asks = &asks{stop, over}
 	q.mu.Unlock()
 	back, err := q.attempt(ctx, p, t)
 	defer func() { // also where the user's clock panics

@@ -87,6 +87,7 @@ func (q *Queue) prepare(ctx context.Context, p *Place) error {
 	p.latest, p.byDeadline = q.clock.Deadline(ctx), true
 	p.queue, p.ctx = q, ctx
 	p.state, p.hold, p.err, p.settled, p.resized, p.fails = waiting, nil, nil, false, 0, 0
+	p.asks = nil
 	if q.blocks && ctx.Done() != nil && p.Permits > 1 {
 		return p.fitsWithin(ctx)
 	}
@@ -119,7 +120,7 @@ func (q *Queue) push(p *Place, maxWait time.Duration) error {
 		p.latest, p.byDeadline = at, false
 	}
 	p.entry = order.Entry[Place]{
-		Of: p, Class: int32(p.Class), Weight: p.Weight, Permits: p.Permits, Asks: p.asks(),
+		Of: p, Class: int32(p.Class), Weight: p.Weight, Permits: p.Permits, Asks: p.asked(),
 	}
 	if !q.order.Push(&p.entry, p.Tenant, p.Rank) {
 		return q.set.Full(p.Class)
@@ -148,18 +149,18 @@ func (p *Place) fits() (err error) {
 }
 
 func (q *Queue) refuse(p *Place, why error) error {
-	h, err := q.takeOut(p, why)
-	q.left(h)
+	back, err := q.takeOut(p, why)
+	q.left(back)
 	return err
 }
 
-func (q *Queue) takeOut(p *Place, why error) (*hold, error) {
+func (q *Queue) takeOut(p *Place, why error) (parting, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if p.state >= granted {
-		return nil, p.failure()
+		return parting{}, p.failure()
 	}
-	return q.parting(q.leave(p, why, true)), why
+	return p.parting(q.leave(p, why, true)), why
 }
 
 // tooLate returns the error of a place whose forecast is too late, or why it is over, or nil. Again: another is being

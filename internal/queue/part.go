@@ -141,20 +141,51 @@ func (h *hold) keepLent(old *hold) {
 	}
 }
 
-// parting counts a hold, if any, until left has given it back. The queue's lock is held.
-func (q *Queue) parting(h *hold) *hold {
-	if h != nil {
-		q.leaving++
-	}
-	return h
+// A parting is what is to be given back of a place that has left, or asks anew.
+type parting struct {
+	hold *hold // may be nil
+	asks *asks // nil: no limit was being asked
 }
 
-// left gives back a hold of parting, nil if none, and looks. Where a limit may block, nobody waits for that.
-func (q *Queue) left(h *hold) {
-	if h != nil && q.blocks {
+// parting counts a hold, if any, until left or giveBack has given it back. The queue's lock is held.
+func (p *Place) parting(h *hold) parting {
+	if h != nil {
+		p.queue.leaving++
+	}
+	return parting{h, p.asks}
+}
+
+// left gives back what a caller leaves, and looks. When it returns nothing of the place is in another queue. It doesn't
+// wait for other limits that may block.
+func (q *Queue) left(back parting) {
+	if back.asks != nil && q.prompt {
+		<-back.asks.over
+	}
+	if h := back.hold; h != nil && q.blocks {
+		h.cancelNear()
 		go q.giveBack(h)
 	} else {
 		q.giveBack(h)
+	}
+}
+
+// cancelNear gives back the parts in other queues, and those at limits that don't block.
+func (h *hold) cancelNear() {
+	for i := range h.parts {
+		p := &h.parts[i]
+		if p.r == nil || p.lent {
+			continue
+		}
+		in, nested := (*engine.Reservation)(p.r).Promise().(promise)
+		if nested || !p.foreign(&h.limits()[i]) {
+			r := (*engine.Reservation)(p.r)
+			h.unlisten(p)
+			if p.r = nil; nested {
+				in.leave(false)
+			} else {
+				r.CancelBy(h.place.queue)
+			}
+		}
 	}
 }
 

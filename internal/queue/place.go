@@ -50,9 +50,15 @@ type Place struct {
 	early      bool          // it was refused before what others leave was given back
 	resized    int           // the permits of Settle while its state was binding; 0: none
 	changed    chan struct{} // closed when the state or the hold changes; may be nil
-	stop       func()        // ends a call to a limit that may block; may be nil
+	asks       *asks         // a call to limits that may block; may be nil
 	at         int64         // when it was granted; before and afterwards, what At returned last
 	err        error         // why it is over
+}
+
+// An asks is a call to limits that may block.
+type asks struct {
+	stop func()
+	over chan struct{} // closed when it is over, and what a place that has left got is given back
 }
 
 // SetPermits changes the permits of one of the place's limits; only Renew may call it.
@@ -62,7 +68,7 @@ func (p *Place) SetPermits(option, limit, permits int) {
 	p.Options[option].Limits[limit].Permits = permits
 }
 
-func (p *Place) asks() (all [order.Tracked]int64) {
+func (p *Place) asked() (all [order.Tracked]int64) {
 	limits := p.Options[0].Limits
 	for i := range min(len(limits), order.Tracked) {
 		all[i] = order.Counted(limits[i].permits(p))

@@ -14,7 +14,7 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 	finished := false
 	defer func() {
 		if !finished { // also where a method of the context, which is the caller's, panics
-			p.giveUp()
+			p.leave(true)
 		}
 	}()
 	deadline, err := q.clock.Deadline(ctx), done.Cause(ctx)
@@ -46,10 +46,10 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 	if p.state == over {
 		return p.failure()
 	}
-	h := q.parting(q.leave(p, err, false))
+	back := p.parting(q.leave(p, err, false))
 	q.mu.Unlock()
 	defer q.mu.Lock()
-	q.left(h)
+	q.left(back)
 	return err
 }
 
@@ -191,27 +191,36 @@ func (p *Place) correct(actual int) {
 	}
 }
 
-func (p *Place) Settle(actual int) { p.settleThen(max(0, actual), false, false) }
-
-// giveUp is Settle(0) for a caller that does not get what it has waited for, although it has settled it already. Where
-// a limit may block, it does not wait.
-func (p *Place) giveUp() { p.settleThen(0, true, p.queue.blocks) }
-
-func (p *Place) settleThen(actual int, again, leaves bool) {
-	q := p.queue
-	h, looks := p.settle(actual, again)
-	switch {
-	case !looks:
-	case leaves:
-		go q.settleHold(h, actual)
-	default:
-		q.settleHold(h, actual)
+func (p *Place) Settle(actual int) {
+	actual = max(0, actual)
+	if back, looks := p.settle(actual, false); looks {
+		p.queue.settled(back, actual)
 	}
 }
 
-// settleHold settles a granted place's hold, or gives back that of another.
-func (q *Queue) settleHold(h *hold, actual int) {
+// leave is Settle(0) for a caller that waits for nobody else; again: also if it has settled the place already, since it
+// does not get what it has waited for.
+func (p *Place) leave(again bool) {
+	q := p.queue
+	back, looks := p.settle(0, again)
+	switch h := back.hold; {
+	case !looks:
+	case h == nil || !h.settled:
+		q.left(back)
+	case q.blocks && !q.prompt:
+		go q.settled(back, 0)
+	default:
+		q.settled(back, 0)
+	}
+}
+
+// settled settles a granted place's hold, or gives back another's.
+func (q *Queue) settled(back parting, actual int) {
+	h := back.hold
 	if h == nil || !h.settled {
+		if back.asks != nil && q.prompt {
+			<-back.asks.over
+		}
 		q.giveBack(h)
 		return
 	}
@@ -219,40 +228,39 @@ func (q *Queue) settleHold(h *hold, actual int) {
 	h.settle(actual)
 }
 
-// settle returns the hold to give back, or to settle if it is settled.
-func (p *Place) settle(actual int, again bool) (h *hold, looks bool) {
+// settle returns what is to be given back, or settled if the hold is.
+func (p *Place) settle(actual int, again bool) (back parting, looks bool) {
 	q := p.queue
 	now := q.lock()
 	defer q.mu.Unlock()
 	if p.state == over || p.settled && (!again || p.state == granted && p.hold.settled) {
-		return nil, false
+		return back, false
 	}
 	if p.state == granted {
-		h = p.hold
+		h := p.hold
 		p.correct(actual)
 		if h.settled = true; actual == 0 {
 			p.at = min(h.time(), add(now, h.delay()))
 			p.state, p.err = over, reserve.ErrCancelled
 		}
-		return h, true
+		return parting{hold: h}, true
 	}
 	p.settled = true
 	switch {
 	case actual == 0:
-		h = q.leave(p, reserve.ErrCancelled, false)
+		return p.parting(q.leave(p, reserve.ErrCancelled, false)), true
 	case p.state == binding: // what is asked stays as it is
 		p.resized = actual
-	default:
-		q.resize(p, actual)
-		h = q.release(p)
+		return back, true
 	}
-	return q.parting(h), true
+	q.resize(p, actual)
+	return p.parting(q.release(p)), true
 }
 
 // resize makes a waiting place ask for that many permits. The queue's lock is held.
 func (q *Queue) resize(p *Place, permits int) {
 	p.Permits = permits
-	q.order.Resize(&p.entry, permits, p.asks())
+	q.order.Resize(&p.entry, permits, p.asked())
 }
 
 // leave takes out a place that is not granted, and returns its hold for left. The queue's lock is held.
@@ -264,8 +272,8 @@ func (q *Queue) leave(p *Place, why error, refused bool) *hold {
 	if q.unbind(p); q.asking == p {
 		q.asking = nil
 	}
-	if p.stop != nil {
-		p.stop() // no caller waits for the limit's answer
+	if p.asks != nil {
+		p.asks.stop() // no caller waits for the limit's answer
 	}
 	q.over(p)
 	q.order.Remove(&p.entry)

@@ -25,8 +25,10 @@ func (q *Queue) watch(limits map[*Limit]bool) {
 			q.call()
 		}}
 	}
+	q.prompt = true
 	for l := range limits {
 		of := l.By.Traits()
+		q.prompt = q.prompt && (!of.Blocks || limit.Queues(l.By))
 		q.blocks = q.blocks || of.Blocks
 		q.distant = of.Distant && len(limits) == 1
 		if by := l.local(); by != nil {
