@@ -136,18 +136,18 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request) error {
 			return &UnavailableError{Key: l.key, Timeout: timeout, Err: late}
 		}
 		o.give(list, decided)
-		l.learn(o.after, sent)
+		l.learn(o.after, sent, decided)
 		orders.Put(o)
 		return nil
 	}
 }
 
-func (l *Limiter) learn(o outlook, sent int64) {
+func (l *Limiter) learn(o outlook, sent, decided int64) {
 	until := int64(0) // not sent: a caller that has read the clock before the call was may come after the answer
 	if rounded := int64(1000); o.wait > rounded {
 		until = sent + min(o.wait-rounded, int64(time.Second))
 	}
-	l.due.Store(saturate.Add(sent, o.wait))
+	l.due.Store(saturate.Add(decided, o.wait))
 	l.left.Store(math.Float64bits(min(max(0, o.left), math.MaxFloat64)))
 	l.busy.Store(until)
 	if o.queued != l.queue.order.Load() {

@@ -34,7 +34,8 @@
 // [FailClosed] (the default) refuses every request, [FailOpen] grants every request, and [Local] limits each process
 // alone. Grants of the last two are charged when the store is back, as of their time. After an outage all processes
 // together charge two capacities at most. While single calls fail, or take longer than their callers have, the last
-// answer counts: [FailOpen] grants what that left.
+// answer counts: [FailOpen] grants what that left (each process all, before its first answer), [Local] nothing before
+// what is owed is paid.
 //
 // A store that refuses every fourth call for hours costs at most one capacity above the limit. So does an outage with
 // [Local], if the shares add up to 1. A proxy that repeats answers, which TCP never does, costs up to four capacities.

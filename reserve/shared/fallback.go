@@ -41,29 +41,28 @@ func (l *Limiter) fallback(slow bool) (*reserve.Limiter, error) {
 	c := &l.node().circuit
 	answered := c.answered.Load()
 	without := l.mode == open && (l.unknown() && !slow || c.isOpen()) // a limit
+	free := time.Now()
+	if !without {
+		free = free.Add(time.Duration(l.debt()))
+	}
 	// An earlier outage's fallback is used again only for its debt: what it has stored since was the store's to
 	// grant.
-	if l.alone != nil && l.without == without && (l.since == answered || l.alone.NextFree().After(time.Now())) {
+	if l.alone != nil && l.without == without && (l.since == answered || l.alone.NextFree().After(free)) {
 		return l.alone, nil
 	}
 	alone, err := l.newFallback(without)
 	if err != nil {
 		return nil, err
 	}
-	if debt := l.debt(); debt > 0 && !without {
-		alone.PauseUntil(time.Now().Add(time.Duration(debt)))
-	}
+	alone.PauseUntil(free)
 	l.alone, l.since, l.without = alone, answered, without
 	return alone, nil
 }
 
 // debt returns how long nobody is granted anything by the last answer, and by what the store does not know of yet.
 func (l *Limiter) debt() int64 {
-	debt := max(0, l.due.Load()-l.now())
-	if l.mode == open {
-		debt += toWait(max(0, l.owed.untold()-l.lastLeft()) * l.terms.Load().curve.Interval)
-	}
-	return debt
+	untold := max(0, l.owed.untold()-l.lastLeft())
+	return max(0, l.due.Load()-l.now()) + toWait(untold*l.terms.Load().curve.Interval)
 }
 
 func (l *Limiter) lastLeft() float64 { return math.Float64frombits(l.left.Load()) }

@@ -73,6 +73,7 @@ func newGroup(m mode, w *world) *group {
 	for range processes {
 		policy := reserve.Must(pace.Bursty(g.rate, pace.WithCapacity(g.store)))
 		l, closes := w.limiter(m.name, policy, m.option, shared.WithTimeout(g.timeout))
+		_, _ = l.Stored(context.Background()) // until its first answer a process knows nothing of the others
 		g.close = append(g.close, closes)
 		g.limiters = append(g.limiters, l)
 	}
