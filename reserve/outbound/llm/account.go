@@ -58,6 +58,11 @@ func (a *account) isLimited() bool {
 	return a.isActive(requests) || a.isActive(tokens) || a.isActive(inputTokens) || a.isActive(outputTokens)
 }
 
+// isKnown reports whether all limits that the server tells are known.
+func (a *account) isKnown() bool {
+	return !slices.ContainsFunc(a.of.preset.tells, func(k kind) bool { return !a.isActive(k) })
+}
+
 func (a *account) countsTokens() bool {
 	return a.isActive(tokens) || a.isActive(inputTokens) || a.isActive(outputTokens) || a.isActive(dayTokens)
 }
@@ -113,7 +118,7 @@ func (t *Transport) place(in accounts, key Key, places int) *account {
 	a := t.newAccount(key)
 	if in[key] == nil && (len(in) < places || in.forget()) {
 		a.give(t.limitsOf(key.Model))
-		a.flight.init(slices.ContainsFunc(t.preset.tells, func(k kind) bool { return !a.isActive(k) }))
+		a.flight.init(!a.isKnown())
 		in[key] = a
 	}
 	return in[key]

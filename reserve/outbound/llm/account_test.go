@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -311,6 +312,35 @@ func TestADayThatIsToldNoMore(t *testing.T) {
 		for range 10 {
 			_, err := post(transport, api, `{"model":"m"}`)
 			require.NoError(t, err)
+		}
+		require.Less(t, time.Since(begin), time.Second)
+	})
+}
+
+// A gateway's 404 told a limit of five tokens a minute, for which a call would wait for two hours. A day later one call
+// goes, and the others as soon as it has told nothing.
+func TestAMinuteThatIsToldNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		transport, err := New(answer(func(*http.Request, string) *http.Response {
+			if calls++; calls == 1 {
+				return says(404, `{}`, "x-ratelimit-limit-tokens: 5")
+			}
+			return used(500, 0)
+		}), OpenAI(), Limits{})
+		require.NoError(t, err)
+		within := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			_, err := postWithin(ctx, transport, api, `{"model":"m","max_tokens":500}`)
+			return err
+		}
+		require.NoError(t, within())
+		require.Error(t, within())
+		time.Sleep(25 * time.Hour)
+		begin := time.Now()
+		for range 10 {
+			require.NoError(t, within())
 		}
 		require.Less(t, time.Since(begin), time.Second)
 	})

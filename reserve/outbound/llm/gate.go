@@ -40,6 +40,14 @@ func (g *gate) open() {
 	}
 }
 
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed.CompareAndSwap(false, true) {
+		g.resize(1)
+	}
+}
+
 // resize must be called with the gate locked.
 func (g *gate) resize(n int) {
 	g.n = n

@@ -142,19 +142,20 @@ func (a *account) kindOf(h *header, s span, n int32) kind {
 	return is
 }
 
-// forgetDays forgets the days' limits that no response has told for a day, though the server accepts calls.
-func (a *account) forgetDays() {
-	for _, k := range []kind{dayRequests, dayTokens} {
-		m := &a.limits[k]
-		if m.size.Load() == 0 {
-			continue
-		}
-		a.mu.Lock()
-		if m.told > 0 && a.of.clock.Now().Unix()-m.heard > int64(day.Seconds()) {
+// forgetOld forgets the limits that no response has told for a day. If a limit that the server should tell is then
+// unknown, one call goes first again.
+func (a *account) forgetOld() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	old := a.of.clock.Now().Add(-day).Unix()
+	for k := range kinds {
+		if m := &a.limits[k]; m.told > 0 && m.heard < old {
 			m.told = 0
 			a.hold(k)
+			if !a.isKnown() {
+				a.flight.close()
+			}
 		}
-		a.mu.Unlock()
 	}
 }
 
@@ -199,9 +200,6 @@ func (a *account) observe(c *call, r *http.Response) {
 		case counted && left <= n:
 			a.divide(kind, n, left, c, reply.Refuses(r.StatusCode))
 		}
-	}
-	if r.StatusCode < 300 {
-		a.forgetDays()
 	}
 	if told || r.StatusCode < 300 {
 		if reply.Refuses(r.StatusCode) && a.flight.closed.Load() { // until its stop is known

@@ -3,7 +3,8 @@ package llm
 // Limits are what a provider allows for one model and credential. A limit a minute of 0 is learned from the responses'
 // headers, if they tell it; otherwise there is none. A limit above 0 is a ceiling: a lower told limit is followed,
 // below half of it if two responses in succession tell it. A day's limit is learned where a header's name or its reset
-// shows that it is one (Cerebras', Groq's); elsewhere refusals tell of it.
+// shows that it is one (Cerebras', Groq's); elsewhere refusals tell of it. A limit that no response has told for a day
+// is forgotten.
 type Limits struct {
 	RequestsPerMinute int
 	// TokensPerMinute are input and output together.

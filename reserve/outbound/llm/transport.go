@@ -176,6 +176,7 @@ func (t *Transport) enroll(c *call, r *http.Request) {
 	}
 	c.key = t.key(r, Key{Host: r.URL.Host, Model: cutModel(c.model), Credential: identify(t.preset.credential(r))})
 	c.account = t.enter(c.key)
+	c.account.forgetOld()
 	c.class = c.account.classOf(kindOfCall{c.endpoint.name, c.streams, c.state, c.blobs > 0})
 }
 
