@@ -35,6 +35,7 @@ type class[T any] struct {
 
 type tenant[T any] struct {
 	flow
+	class   *class[T]
 	name    string
 	weight  float64
 	line    list[T] // its requests
@@ -113,12 +114,8 @@ func (c *class[T]) first() (t turn[T]) {
 	return t
 }
 
-func (c *class[T]) push(e *Entry[T], tenant string) {
-	if e.Weight == 0 {
-		e.Weight = 1
-	}
-	t := c.tenantOf(tenant)
-	e.tenant, t.weight = t, e.Weight
+func (c *class[T]) push(e *Entry[T]) {
+	t := e.tenant
 	c.waiting.insert(e)
 	t.line.insert(e)
 	c.count(e, 1)
@@ -127,11 +124,11 @@ func (c *class[T]) push(e *Entry[T], tenant string) {
 	c.keep(t)
 }
 
-func (c *class[T]) tenantOf(name string) *tenant[T] {
-	if name == "" {
-		return c.nameless
+// tenantOf returns a tenant, from now on of that weight.
+func (c *class[T]) tenantOf(name string, weight float64) (t *tenant[T]) {
+	if t = c.nameless; name != "" {
+		t = c.tenants[name]
 	}
-	t := c.tenants[name]
 	if t == nil {
 		if c.tenants == nil {
 			c.tenants = map[string]*tenant[T]{}
@@ -139,11 +136,14 @@ func (c *class[T]) tenantOf(name string) *tenant[T] {
 		t = c.newTenant(name)
 		c.tenants[name] = t
 	}
+	if t.weight = weight; weight == 0 {
+		t.weight = 1
+	}
 	return t
 }
 
 func (c *class[T]) newTenant(name string) *tenant[T] {
-	t := &tenant[T]{flow: flow{level: &c.of}, name: name, line: list[T]{kind: 1}}
+	t := &tenant[T]{flow: flow{level: &c.of}, class: c, name: name, line: list[T]{kind: 1}}
 	t.node.Of = t
 	return t
 }
@@ -166,7 +166,7 @@ func (c *class[T]) grant(e *Entry[T]) {
 	f, t := c.flowOf(e), e.tenant
 	e.stretch, e.tenantStretch = f.stretch, t.stretch
 	f.charge(cost(e.Permits, c.Weight))
-	t.charge(cost(e.Permits, e.Weight))
+	t.charge(cost(e.Permits, t.weight))
 	for len(c.idle) > 0 && c.idle[0].Key <= c.of.virtual {
 		c.keep(c.idle[0].Of)
 	}
@@ -178,9 +178,9 @@ func (c *class[T]) settle(e *Entry[T], more int) {
 	if c.waiting.length == 0 {
 		return
 	}
-	t := c.tenantOf(e.tenant.name)
+	t := c.tenantOf(e.tenant.name, e.tenant.weight)
 	t.start = max(t.start, e.tenant.start) // else it was forgotten because this was not above virtual time
-	t.settle(e.tenantStretch, cost(more, e.Weight))
+	t.settle(e.tenantStretch, cost(more, t.weight))
 	c.keep(t)
 }
 

@@ -9,15 +9,15 @@ type level struct {
 	base    float64 // virtual when a flow last began to wait and none had waited: then no flow owed anything
 	highest float64 // of all tags
 	waiting int     // flows
-	stretch uint64  // the latest
+	stretch uint32  // the latest
 }
 
 type flow struct {
 	level *level
-	waits bool
 	start float64 // the tag of its next request
+	waits bool
 	// A stretch begins when the flow was idle and virtual time passed its tag: then it owes nothing.
-	stretch uint64
+	stretch uint32
 	floor   float64 // the tag at which the stretch began
 }
 
@@ -47,7 +47,7 @@ func (f *flow) charge(cost float64) {
 }
 
 // settle corrects the tag after a request of that stretch cost more; forgiven cost is no credit.
-func (f *flow) settle(stretch uint64, more float64) {
+func (f *flow) settle(stretch uint32, more float64) {
 	l := f.level
 	switch {
 	case l.waiting == 0: // no flow owes anything

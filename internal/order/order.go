@@ -25,18 +25,16 @@ type Order[T any] struct {
 // An Entry is a request; its exported fields are set before Push.
 type Entry[T any] struct {
 	Of      *T             // what it stands for
-	Weight  float64        // the tenant's; 0: 1
 	Permits int            // what its class and tenant are charged
 	Asks    [Tracked]int64 // of the first limits of its option
 	Rank    Rank           // Push sets it
-	Class   int32
-	Passed  bool // others pass it, because it waits for something that they don't need
+	Passed  bool           // others pass it, because it waits for something that they don't need
 
-	wasAged       bool // when it went
+	wasAged       bool   // when it went
+	stretch       uint32 // of its class, then
+	tenantStretch uint32 // of its tenant
 	links         [kinds]link[T]
 	tenant        *tenant[T]
-	stretch       uint64 // of its class, when it went
-	tenantStretch uint64 // of its tenant
 }
 
 // Asked returns what its class counts of it: see the type [Asked].
@@ -82,18 +80,19 @@ func (o *Order[T]) At(now int64) {
 	}
 }
 
-func (o *Order[T]) of(e *Entry[T]) *class[T] { return o.classes[e.Class] }
+func (o *Order[T]) of(e *Entry[T]) *class[T] { return e.tenant.class }
 
-// Push adds an entry of a tenant of its class ("": of none), and reports whether the class has room. The rank of a
-// request that may ask again is kept in again; nil: it does not ask again.
-func (o *Order[T]) Push(e *Entry[T], tenant string, again *Rank) bool {
-	c := o.of(e)
-	if c.MaxQueue > 0 && c.waiting.length >= c.MaxQueue {
+// Push adds an entry of a class and a tenant ("": none) of that weight (0: 1), and reports whether the class has room. The
+// rank of a request that may ask again is kept in again; nil: it does not ask again.
+func (o *Order[T]) Push(e *Entry[T], class int, tenant string, weight float64, again *Rank) bool {
+	c := o.classes[class]
+	if e.tenant = c.tenantOf(tenant, weight); c.MaxQueue > 0 && c.waiting.length >= c.MaxQueue {
 		o.Refuse(e)
+		c.keep(e.tenant)
 		return false
 	}
 	e.Rank = rankAt(o.now, again)
-	c.push(e, tenant)
+	c.push(e)
 	return true
 }
 

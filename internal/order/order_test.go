@@ -13,10 +13,10 @@ import (
 
 // A request is an entry's, with what the tests know of it.
 type request struct {
-	entry  Entry[request]
-	tenant string
-	number int // in the order in which they came
-	stays  bool
+	entry         Entry[request]
+	tenant        string
+	number, class int // in the order in which they came
+	stays         bool
 }
 
 // A program is a random one on an order: classes of two priorities, three tenants each.
@@ -40,13 +40,13 @@ func newProgram(t testing.TB, choose func(n int) int, classes []Class) *program 
 }
 
 func (p *program) push(class int, tenant string, permits int, weight float64) *request {
-	r := &request{number: p.came, tenant: tenant}
+	r := &request{number: p.came, class: class, tenant: tenant}
 	p.came++
-	r.entry = Entry[request]{Of: r, Class: int32(class), Permits: permits, Weight: weight}
+	r.entry = Entry[request]{Of: r, Permits: permits}
 	for i := range r.entry.Asks {
 		r.entry.Asks[i] = int64(permits * (i + 1))
 	}
-	require.True(p.t, p.order.Push(&r.entry, tenant, nil))
+	require.True(p.t, p.order.Push(&r.entry, class, tenant, weight, nil))
 	p.waiting = append(p.waiting, r)
 	p.pushed++
 	return r
@@ -81,10 +81,10 @@ func (p *program) check() {
 			e := &r.entry
 			switch {
 			case e.Passed || stays:
-			case p.classes[first.Class].MaxAge == 0 && p.classes[e.Class].MaxAge == 0:
-				require.LessOrEqual(p.t, p.classes[e.Class].Priority, p.classes[first.Class].Priority)
+			case p.classes[first.Of.class].MaxAge == 0 && p.classes[r.class].MaxAge == 0:
+				require.LessOrEqual(p.t, p.classes[r.class].Priority, p.classes[first.Of.class].Priority)
 			}
-			if e.Class == first.Class && r.tenant == first.Of.tenant && !e.Passed {
+			if r.class == first.Of.class && r.tenant == first.Of.tenant && !e.Passed {
 				require.GreaterOrEqual(p.t, r.number, first.Of.number, "first come, first served")
 			}
 		}
@@ -207,7 +207,7 @@ func TestShares(t *testing.T) {
 				}
 			} else {
 				r := p.goes()
-				for _, flow := range []string{name(int(r.entry.Class), -1), name(int(r.entry.Class), int(r.tenant[0]-'a'))} {
+				for _, flow := range []string{name(r.class, -1), name(r.class, int(r.tenant[0]-'a'))} {
 					waits[flow]--
 					got[flow] += float64(r.entry.Permits) / weight[flow]
 				}
@@ -272,10 +272,10 @@ func ahead(t *testing.T, seed uint64, ofClasses, ofTenants []float64) {
 	for r := p.goes(); r != nil; r = p.goes() {
 		require.InDelta(t, before, told[r].all[OfPlaces], 1e-6, "seed %d", seed)
 		require.InDelta(t, permits, told[r].all[OfPermits], 1e-6, "seed %d", seed)
-		require.InDelta(t, ofClass[r.entry.Class], told[r].ofClass[OfPlaces], 1e-6, "seed %d", seed)
+		require.InDelta(t, ofClass[r.class], told[r].ofClass[OfPlaces], 1e-6, "seed %d", seed)
 		before++
 		permits += float64(r.entry.Permits)
-		ofClass[r.entry.Class]++
+		ofClass[r.class]++
 	}
 }
 
@@ -288,11 +288,11 @@ func TestRank(t *testing.T) {
 	var a, b, again request
 	var rank Rank
 	a.entry, b.entry, again.entry = Entry[request]{Of: &a, Permits: 1}, Entry[request]{Of: &b, Permits: 1}, Entry[request]{Of: &again, Permits: 1}
-	require.True(t, o.Push(&a.entry, "", &rank))
-	require.True(t, o.Push(&b.entry, "", nil))
+	require.True(t, o.Push(&a.entry, 0, "", 0, &rank))
+	require.True(t, o.Push(&b.entry, 0, "", 0, nil))
 	o.Remove(&a.entry)
 	require.Equal(t, &b.entry, o.First())
-	require.True(t, o.Push(&again.entry, "", &rank))
+	require.True(t, o.Push(&again.entry, 0, "", 0, &rank))
 	require.Equal(t, &again.entry, o.First())
 }
 
@@ -300,7 +300,7 @@ func TestRank(t *testing.T) {
 func TestFull(t *testing.T) {
 	p := newProgram(t, nil, []Class{{MaxQueue: 1}})
 	p.push(0, "", 1, 1)
-	require.False(t, p.order.Push(&Entry[request]{Permits: 5}, "", nil))
+	require.False(t, p.order.Push(&Entry[request]{Permits: 5}, 0, "", 0, nil))
 	require.Equal(t, []Counts{{Waiting: 1, Tenants: 1, Refused: 5}}, p.order.Counts())
 }
 

@@ -45,7 +45,7 @@ func (q *Queue) alarmOf(now int64, h *hold) int64 {
 		return never
 	}
 	at := int64(never)
-	if h.other.due {
+	if h.other != nil && h.other.due {
 		at = max(h.other.at, add(now, 1))
 	}
 	if h.slack == 0 && h.place.sleepers > 0 {

@@ -119,10 +119,8 @@ func (q *Queue) push(p *Place, maxWait time.Duration) error {
 	if at := add(p.begin, max(0, maxWait)); maxWait < reserve.Forever && at <= p.latest {
 		p.latest, p.byDeadline = at, false
 	}
-	p.entry = order.Entry[Place]{
-		Of: p, Class: int32(p.Class), Weight: p.Weight, Permits: p.Permits, Asks: p.asked(),
-	}
-	if !q.order.Push(&p.entry, p.Tenant, p.Rank) {
+	p.entry = order.Entry[Place]{Of: p, Permits: p.Permits, Asks: p.asked()}
+	if !q.order.Push(&p.entry, p.Class, p.Tenant, p.Weight, p.Rank) {
 		return q.set.Full(p.Class)
 	}
 	return nil

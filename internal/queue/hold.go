@@ -16,16 +16,16 @@ const patience = 4
 // A hold is reserved at all limits of an option (full), or at the one that has room last.
 type hold struct {
 	place   *Place
-	option  int
 	parts   []part
-	last    int // of parts: the one to wait for
+	option  int
+	last    int32 // of parts: the one to wait for
 	rounds  uint8
 	full    bool
 	settled bool
 	slack   time.Duration // how long before its time it is granted
 	asked   time.Duration // the delay when it was made, or granted
 	version uint64        // of the queue, when other options were compared last
-	other   retry
+	other   *retry        // nil: it has not compared them
 	few     [2]part
 }
 
@@ -49,7 +49,7 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 			return err
 		}
 		if h.asked > h.slack && len(h.parts) > 1 && h.rounds <= patience && !h.justInTime() {
-			h.keep(h.last)
+			h.keep(int(h.last))
 			return nil
 		}
 	}
@@ -110,8 +110,8 @@ func (h *hold) takeAll(ctx context.Context, maxWait time.Duration, blocking bool
 }
 
 func (h *hold) measure() {
-	h.slack = 0
-	if h.last, h.asked = h.latest(h.place.queue.clock.Now()); h.asked > 0 {
+	last, asked := h.latest(h.place.queue.clock.Now())
+	if h.last, h.asked, h.slack = int32(last), asked, 0; asked > 0 {
 		h.slack = h.place.queue.slack(h.limits())
 	}
 }
@@ -123,7 +123,7 @@ func (h *hold) renew() {
 		return
 	}
 	for i, l := range h.limits() {
-		if p := &h.parts[i]; i != h.last && l.local() != nil {
+		if p := &h.parts[i]; i != int(h.last) && l.local() != nil {
 			r := new(reserve.Reservation)
 			if l.reserve(context.Background(), l.permits(h.place), 0, r) == nil {
 				p.r.Cancel()
@@ -233,7 +233,7 @@ func (h *hold) arrived() bool {
 	h.parts[h.last].here = true
 	last, longest := h.latest(h.place.queue.seen)
 	if longest > 0 {
-		h.last = last
+		h.last = int32(last)
 	}
 	return longest == 0
 }
@@ -275,7 +275,7 @@ func (h *hold) time() int64 {
 
 func (h *hold) wait(ctx context.Context) error {
 	for i := range h.parts {
-		i = (h.last + i) % len(h.parts)
+		i = (int(h.last) + i) % len(h.parts)
 		if p := &h.parts[i]; p.r != nil && !p.here && p.r.Delay() > 0 {
 			if err := h.parts[i].r.Wait(ctx); err != nil {
 				return err

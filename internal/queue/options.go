@@ -86,7 +86,7 @@ func (q *Queue) choices(p *Place, h *hold, now int64) []choice {
 		if all[i] = (choice{i, reserve.Forever}); p.closed(i) {
 			continue
 		}
-		rests := h != nil && now < h.other.at
+		rests := h != nil && h.other.rests(now)
 		if tells := p.Options[i].asked(); h != nil && h.option == i || tells && !(rests && h.other.lose(i)) {
 			all[i].wait = p.wait(now, i, h)
 		} else if !tells && !rests {
@@ -199,8 +199,9 @@ const (
 )
 
 // again returns when the place of a hold, nil if it had none, asks others again.
-func (h *hold) again(now int64, failed bool) (r retry) {
-	if r.rest = soon; h != nil && h.other.rest > 0 {
+func (h *hold) again(now int64, failed bool) *retry {
+	r := &retry{rest: soon}
+	if h != nil && h.other != nil {
 		r.rest = min(2*h.other.rest, latest)
 	}
 	if failed {
@@ -209,6 +210,8 @@ func (h *hold) again(now int64, failed bool) (r retry) {
 	r.due, r.at = failed, add(now, r.rest)
 	return r
 }
+
+func (r *retry) rests(now int64) bool { return r != nil && now < r.at }
 
 func (r *retry) lose(option int) bool { return r.lost>>option&1 != 0 }
 

@@ -37,17 +37,17 @@ type Place struct {
 
 	// Guarded by the queue's lock:
 	lapse      order.Node[int64, Place] // key: when it must go
-	byDeadline bool                     // latest is a deadline: of its context, or of one that waits for it
 	state      state
+	byDeadline bool // latest is a deadline: of its context, or of one that waits for it
 	used       bool // own is taken
 	settled    bool
+	early      bool          // it was refused before what others leave was given back
+	fails      uint8         // of waits that were too late
+	sleepers   int32         // in Wait
 	latest     int64         // when it must go, or never
 	until      int64         // latest, as it was bound; binding guards it
 	hold       *hold         // if it is bound or granted
 	own        hold          // its first one
-	sleepers   int           // in Wait
-	fails      uint8         // of waits that were too late
-	early      bool          // it was refused before what others leave was given back
 	resized    int           // the permits of Settle while its state was binding; 0: none
 	changed    chan struct{} // closed when the state or the hold changes; may be nil
 	asks       *asks         // a call to limits that may block; may be nil
