@@ -4,7 +4,6 @@ import (
 	"sort"
 	"sync"
 	"time"
-	"weak"
 
 	"github.com/nextfree/pace/internal/line"
 	"github.com/nextfree/pace/internal/saturate"
@@ -22,9 +21,9 @@ type sleepers struct {
 	waited  time.Duration // by callers that have left, together
 	late    uint64        // a caller that check has woken; 0: none
 
-	watchers []weak.Pointer[Watcher] // see Limiter.Watch
-	causes   any                     // the owner of watchers that makes the present change; nil: another
-	heir     func(permits int)       // gets the charges of a limiter that was retired: see Limiter.Retire
+	watchers Watchers          // see Limiter.Watch
+	causes   any               // the owner of watchers that makes the present change; nil: another
+	heir     func(permits int) // gets the charges of a limiter that was retired: see Limiter.Retire
 }
 
 type sleeper struct {

@@ -73,7 +73,7 @@ func (l *Limiter) changed(now int64, later bool) {
 	if later {
 		s.check(l, now, 0)
 	}
-	s.tellWatchers(later)
+	s.watchers.Tell(later, s.causes)
 }
 
 // Said tells a quota by the calendar how many permits a server has left until then.

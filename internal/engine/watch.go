@@ -13,43 +13,53 @@ type Watcher struct {
 	Tell  func(later bool)
 }
 
-// Watch may be called for a watcher that watches already.
-func (l *Limiter) Watch(w *Watcher) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s, one := l.sleepersOf(), weak.Make(w)
-	if slices.Contains(s.watchers, one) {
+// Watchers are those of a thing, guarded by its lock.
+type Watchers []weak.Pointer[Watcher]
+
+// Add may be called for a watcher that watches already.
+func (w *Watchers) Add(watcher *Watcher) {
+	one := weak.Make(watcher)
+	if slices.Contains(*w, one) {
 		return
 	}
-	if len(s.watchers) == cap(s.watchers) { // it grows: as many may be gone
-		s.watchers = slices.DeleteFunc(s.watchers, gone)
+	if len(*w) == cap(*w) { // it grows: as many may be gone
+		*w = slices.DeleteFunc(*w, gone)
 	}
-	s.watchers = append(s.watchers, one)
+	*w = append(*w, one)
 }
 
-func (l *Limiter) Unwatch(w *Watcher) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.sleepersOf()
-	if i := slices.Index(s.watchers, weak.Make(w)); i >= 0 {
-		s.watchers = slices.Delete(s.watchers, i, i+1)
+func (w *Watchers) Remove(watcher *Watcher) {
+	if i := slices.Index(*w, weak.Make(watcher)); i >= 0 {
+		*w = slices.Delete(*w, i, i+1)
 	}
 }
 
 func gone(w weak.Pointer[Watcher]) bool { return w.Value() == nil }
 
-// tellWatchers skips the watchers of the owner that causes the change.
-func (s *sleepers) tellWatchers(later bool) {
+// Tell skips the watchers of an owner that causes the change; nil: none does.
+func (w *Watchers) Tell(later bool, causes any) {
 	some := false
-	for _, w := range s.watchers {
-		one := w.Value()
-		if some = some || one == nil; one != nil && (s.causes == nil || one.Owner != s.causes) {
+	for _, watcher := range *w {
+		one := watcher.Value()
+		if some = some || one == nil; one != nil && (causes == nil || one.Owner != causes) {
 			one.Tell(later)
 		}
 	}
 	if some {
-		s.watchers = slices.DeleteFunc(s.watchers, gone)
+		*w = slices.DeleteFunc(*w, gone)
 	}
+}
+
+func (l *Limiter) Watch(w *Watcher) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sleepersOf().watchers.Add(w)
+}
+
+func (l *Limiter) Unwatch(w *Watcher) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sleepersOf().watchers.Remove(w)
 }
 
 // CancelBy cancels a reservation, and tells no watcher of that owner: it knows.

@@ -15,14 +15,8 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) (err
 	if err := q.prepare(ctx, p); err != nil {
 		return err
 	}
-	if q.blocks {
-		q.refresh()
-	}
-	look, due, err := q.join(p, maxWait, false)
-	if due {
-		q.lookSoon()
-		look, _, err = q.join(p, maxWait, true)
-	}
+	q.poll()
+	look, err := q.join(p, maxWait)
 	if err != nil {
 		return err
 	}
@@ -47,20 +41,16 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) (err
 	return err
 }
 
-// join puts a place into the order, and reports whether there is something to do: before that if the bound place is
-// due, since its timer may be late, unless the queue has looked.
-func (q *Queue) join(p *Place, maxWait time.Duration, looked bool) (look, due bool, err error) {
+// join puts a place into the order, and reports whether there is something to do.
+func (q *Queue) join(p *Place, maxWait time.Duration) (look bool, err error) {
 	now := q.lock()
 	defer q.mu.Unlock()
-	if h := q.bound; !looked && h != nil && h.place.sleepers == 0 && h.delay() <= 0 {
-		return false, true, nil
-	}
 	if err := q.push(p, maxWait); err != nil {
-		return false, false, err
+		return false, err
 	}
 	q.waiting.Add(1)
 	hopeless, _ := q.hopeless(now)
-	return hopeless != nil || q.first() == p, false, nil
+	return hopeless != nil || q.first() == p, nil
 }
 
 // Refusal returns the error that Enter would return, and takes nothing.

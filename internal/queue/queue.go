@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/jonboulle/clockwork"
 
@@ -63,7 +62,7 @@ type Queue struct {
 	timer     stopper                    // looks again
 	timed     int64                      // when; or never
 	renewed   int64                      // anew waits until then
-	outer     []weak.Pointer[engine.Watcher]
+	outer     engine.Watchers
 }
 
 type seen struct {

@@ -114,22 +114,22 @@ func (q *Queue) changed() {
 
 // poll looks if the bound place is due and no caller waits for it: the timer may be late.
 func (q *Queue) poll() {
+	if q.waiting.Load() == 0 {
+		return
+	}
 	if q.blocks {
 		q.refresh()
 	}
-	q.mu.Lock()
-	h := q.bound
-	asks := h != nil && h.place.sleepers == 0
-	q.mu.Unlock()
-	if asks && q.due(h) {
+	if q.due() {
 		q.lookSoon()
 	}
 }
 
-func (q *Queue) due(h *hold) bool {
+func (q *Queue) due() bool {
 	q.lock()
 	defer q.mu.Unlock()
-	return q.bound == h && h.delay() <= 0
+	h := q.bound
+	return h != nil && h.place.sleepers == 0 && h.delay() <= 0
 }
 
 type task struct {

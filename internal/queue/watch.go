@@ -3,7 +3,6 @@ package queue
 import (
 	"reflect"
 	"slices"
-	"weak"
 
 	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/limit"
@@ -57,33 +56,22 @@ func sourceOf(r *reserve.Reservation) source {
 func (q *Queue) Watch(w *engine.Watcher) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.forget(w)
-	q.outer = append(q.outer, weak.Make(w))
+	q.outer.Add(w)
 	q.nested.Store(true)
 }
 
 func (q *Queue) Unwatch(w *engine.Watcher) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.forget(w)
-}
-
-func (q *Queue) forget(w *engine.Watcher) {
-	q.outer = slices.DeleteFunc(q.outer, func(other weak.Pointer[engine.Watcher]) bool {
-		value := other.Value()
-		return value == nil || value == w
-	})
+	q.outer.Remove(w)
 	q.nested.Store(len(q.outer) > 0)
 }
 
 func (q *Queue) tell() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, w := range q.outer {
-		if w := w.Value(); w != nil {
-			w.Tell(true)
-		}
-	}
+	q.outer.Tell(true, nil)
+	q.nested.Store(len(q.outer) > 0)
 }
 
 // call looks in a goroutine: its caller holds a limiter's lock.
