@@ -57,10 +57,13 @@ func Counted(permits int) int64 { return min(int64(permits), 1<<40) }
 
 // count counts an entry; with sign -1 no longer.
 func (c *class[T]) count(e *Entry[T], sign int64) {
-	for i := range c.asked {
-		c.asked[i] += sign * e.Asked(i)
+	for i, n := range e.Asks {
+		c.asked[i] += sign * n
 	}
-	e.tenant.permits += sign * Counted(e.Permits)
+	n := sign * Counted(e.Permits)
+	c.asked[OfPermits] += n
+	c.asked[OfPlaces] += sign
+	e.tenant.permits += n
 }
 
 // old returns the oldest request if it has waited for MaxAge, or nil.
@@ -90,11 +93,9 @@ func (c *class[T]) turn() turn[T] {
 	return turn[T]{c.active[0].Of.line.head, c.Priority, c.start}
 }
 
-// first returns the turn of the first request that others don't pass; none behind one that stays: see [New].
+// first returns the turn of the first request that others don't pass; none behind one that stays: see [New]. A
+// request waits.
 func (c *class[T]) first() (t turn[T]) {
-	if c.waiting.length == 0 {
-		return t
-	}
 	if t = c.turn(); !t.entry.Passed {
 		return t
 	}

@@ -59,8 +59,8 @@ func (f *flow) settle(stretch uint32, more float64) {
 	l.highest = max(l.highest, f.start)
 }
 
-// part returns how much of a flow's waiting permits goes before an entry of that tag: exactly, where its requests are of
-// one size and go in the order of the line.
+// part returns how much of a flow's waiting permits goes before an entry of that tag: exactly, where its requests are
+// of one size and go in the order of the line.
 func part[T any](f *flow, line *list[T], permits int64, weight, tag float64, e *Entry[T]) float64 {
 	all := float64(line.length)
 	first := (tag - f.start) * weight * all / float64(permits)

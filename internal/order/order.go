@@ -20,6 +20,7 @@ type Order[T any] struct {
 	now     int64
 	stays   func(*T) bool
 	classes []*class[T]
+	ages    []*class[T] // those that have a MaxAge
 }
 
 // An Entry is a request; its exported fields are set before Push.
@@ -66,6 +67,7 @@ func New[T any](classes []Class, stays func(*T) bool) *Order[T] {
 		}
 		if spec.MaxAge > 0 {
 			c.aged.level = at(spec.Priority + 1)
+			o.ages = append(o.ages, c)
 		}
 		c.nameless = c.newTenant("")
 		o.classes = append(o.classes, c)
@@ -75,15 +77,15 @@ func New[T any](classes []Class, stays func(*T) bool) *Order[T] {
 
 func (o *Order[T]) At(now int64) {
 	o.now = now
-	for _, c := range o.classes {
+	for _, c := range o.ages {
 		c.old()
 	}
 }
 
 func (o *Order[T]) of(e *Entry[T]) *class[T] { return e.tenant.class }
 
-// Push adds an entry of a class and a tenant ("": none) of that weight (0: 1), and reports whether the class has room. The
-// rank of a request that may ask again is kept in again; nil: it does not ask again.
+// Push adds an entry of a class and a tenant ("": none) of that weight (0: 1), and reports whether the class has room.
+// The rank of a request that may ask again is kept in again; nil: it does not ask again.
 func (o *Order[T]) Push(e *Entry[T], class int, tenant string, weight float64, again *Rank) bool {
 	c := o.classes[class]
 	if e.tenant = c.tenantOf(tenant, weight); c.MaxQueue > 0 && c.waiting.length >= c.MaxQueue {
@@ -151,8 +153,10 @@ func (t turn[T]) before(other turn[T]) bool {
 func (o *Order[T]) First() *Entry[T] {
 	var first turn[T]
 	for _, c := range o.classes {
-		if t := c.first(); t.before(first) {
-			first = t
+		if c.waiting.length > 0 {
+			if t := c.first(); first.entry == nil || t.before(first) {
+				first = t
+			}
 		}
 	}
 	return first.entry
@@ -208,8 +212,8 @@ func (o *Order[T]) Ahead(e *Entry[T]) (all, ofClass [Tracked + 2]float64) {
 // Changes returns when the first may change although no place comes or goes, or never.
 func (o *Order[T]) Changes() int64 {
 	at := int64(saturate.Never)
-	for _, c := range o.classes {
-		if e := c.waiting.head; c.aged.level != nil && e != nil {
+	for _, c := range o.ages {
+		if e := c.waiting.head; e != nil {
 			if aged := e.Rank.Arrived + int64(c.MaxAge); aged > o.now {
 				at = min(at, aged)
 			}

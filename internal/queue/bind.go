@@ -57,7 +57,7 @@ func (q *Queue) binds(now int64, p *Place, t *task) {
 		t.giveBack(q.releaseBound())
 	}
 	t.bind, t.hold, t.left, t.more = p, h, p.remaining(now), true
-	p.state, p.until, q.asking = binding, p.latest, p
+	p.state, p.until, q.asking, q.began = binding, p.latest, p, now
 }
 
 func (q *Queue) grant(now int64, h *hold, delay time.Duration) {

@@ -44,11 +44,19 @@ func (h *hold) limits() []Limit { return h.place.Options[h.option].Limits }
 func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	h.rounds++
 	h.full = false
+	if len(h.parts) == 1 {
+		err := h.take(ctx, 0, maxWait)
+		if err == nil {
+			h.measure()
+			h.full = true
+		}
+		return err
+	}
 	for _, take := range [...]func(context.Context, time.Duration) error{h.takeLast, h.takeLocal, h.takeRest} {
 		if err := take(ctx, maxWait); err != nil {
 			return err
 		}
-		if h.asked > h.slack && len(h.parts) > 1 && h.rounds <= patience && !h.justInTime() {
+		if h.asked > h.slack && h.rounds <= patience && !h.justInTime() {
 			h.keep(int(h.last))
 			return nil
 		}
@@ -66,7 +74,7 @@ func (h *hold) justInTime() bool {
 // takeLast reserves at the limit that will have room last, as far as limits can be asked, if that is not now.
 func (h *hold) takeLast(ctx context.Context, maxWait time.Duration) error {
 	h.asked, h.slack = 0, 0
-	if len(h.parts) == 1 || h.rounds > patience {
+	if h.rounds > patience {
 		return nil
 	}
 	last, wait := h.peek()
@@ -109,8 +117,17 @@ func (h *hold) takeAll(ctx context.Context, maxWait time.Duration, blocking bool
 	return nil
 }
 
+// lately returns the time, for a caller that holds binding: where nothing blocks no clock is read. A limiter takes the
+// latest time that it knows.
+func (q *Queue) lately() int64 {
+	if q.blocks {
+		return q.clock.Now()
+	}
+	return q.began
+}
+
 func (h *hold) measure() {
-	last, asked := h.latest(h.place.queue.clock.Now())
+	last, asked := h.latest(h.place.queue.lately())
 	if h.last, h.asked, h.slack = int32(last), asked, 0; asked > 0 {
 		h.slack = h.place.queue.slack(h.limits())
 	}
@@ -193,7 +210,7 @@ func (q *Queue) slack(limits []Limit) time.Duration {
 
 // peek is latest, also of limits without a reservation, as far as they can be asked.
 func (h *hold) peek() (last int, longest time.Duration) {
-	now := h.place.queue.clock.Now()
+	now := h.place.queue.lately()
 	return allornothing.Last(len(h.parts), func(i int) time.Duration {
 		if h.parts[i].r != nil {
 			return h.delayAt(now, i)

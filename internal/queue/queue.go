@@ -46,7 +46,8 @@ type Queue struct {
 	served  atomic.Uint64
 	watcher *engine.Watcher
 
-	binding lock // held while the queue reserves; taken before mu
+	binding lock  // held while the queue reserves; taken before mu
+	began   int64 // when that was; binding guards it
 
 	mu        sync.Mutex
 	order     *order.Order[Place]
