@@ -27,6 +27,7 @@ type event struct {
 	stopped  time.Duration // its stop
 	after    float64       // the rate after it
 	proven   bool          // a later call was accepted, or there was none
+	first    time.Time     // when it was
 	accepted float64       // permits, since
 	row      int           // refusals in a row, since
 	guesses  int           // events until the rate counts as found
@@ -56,19 +57,26 @@ func (r *Rate) period() float64 {
 
 func (r *Rate) cut(now, sent time.Time, stop time.Duration) {
 	rate, take := r.blame(now, sent, stop)
-	low := rate * math.Exp(-take)
+	low, lasted := rate*math.Exp(-take), rate
 	if measured := r.measured(sent); measured > 0 {
 		if stop > 0 && r.ran(now) < r.period()*brief {
 			low = min(low, measured)
 		}
 		if r.accepted >= proof*r.cost {
 			low = max(low, min(measured, rate)*math.Exp(-r.step))
+			if r.guesses > 0 && r.speed > r.step { // it has grown quickly just now
+				lasted = min(rate, r.accepted/r.grown*math.Exp(r.step))
+			}
 			r.guesses = 0
 		}
 	}
+	low, known := r.cycled(now, stop, r.failed(sent, low))
 	r.close()
-	low = r.failed(sent, low)
-	r.remember(now, rate, low, stop)
+	if known {
+		r.guesses, r.right, r.rightAt, r.retry = 0, low, now, false
+	} else {
+		r.remember(now, lasted, low, stop)
+	}
 	r.penalty = r.patience(now, stop)
 	r.rate, r.searching, r.guesses = r.limit(low), false, max(0, r.guesses-1)
 	r.begin(now, stop)

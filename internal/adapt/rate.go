@@ -24,6 +24,7 @@ type Rate struct {
 	opening
 	growth
 	event
+	cycle cycle
 	memory
 	chance   [kinds]chance
 	salvo    salvo
@@ -134,11 +135,16 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 		if r.served > 0 {
 			r.resume(now)
 		}
+		if !r.proven {
+			r.first = now
+		}
 		r.accepted += permits
 		r.proven, r.row = true, 0
 		for i := range r.chance {
 			r.chance[i].accepted(now)
 		}
+	} else {
+		r.cycle.accepted += permits
 	}
 	r.volleyed(now, sent, kinds)
 	r.weigh(now, false)
