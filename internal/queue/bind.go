@@ -85,7 +85,7 @@ func (q *Queue) bind(t *task) {
 	if !q.blocks {
 		h, err := q.attempt((*placeContext)(p), p, t)
 		if back := q.bindTo(p, h, err, 0); back != nil {
-			back.cancel()
+			back.cancel(false)
 		}
 		return
 	}
@@ -100,7 +100,7 @@ func (q *Queue) bind(t *task) {
 	back, err := q.attempt(ctx, p, t)
 	defer func() { // also where the user's clock panics
 		if back != nil {
-			back.cancel()
+			back.cancel(false)
 		}
 	}()
 	back = q.bindTo(p, back, err, begin)
@@ -166,7 +166,7 @@ func (q *Queue) attempt(ctx context.Context, p *Place, t *task) (h *hold, err er
 			h, err = nil, caught(value)
 		}
 		if err != nil && t.hold != nil {
-			t.hold.cancel()
+			t.hold.cancel(false)
 		}
 	}()
 	if p.Renew != nil {

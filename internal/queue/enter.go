@@ -138,7 +138,7 @@ func (p *Place) fits() (err error) {
 
 func (q *Queue) refuse(p *Place, why error) error {
 	back, err := q.takeOut(p, why)
-	q.left(back)
+	q.left(back, false)
 	return err
 }
 

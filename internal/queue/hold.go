@@ -173,7 +173,7 @@ func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) error {
 	p.taken, p.here = true, false
 	defer func() {
 		if p.r == nil {
-			h.cancel()
+			h.cancel(false)
 		}
 	}()
 	err := l.reserve(ctx, l.permits(h.place), maxWait, r)

@@ -188,7 +188,7 @@ func giveUp(old, best *hold, held []*hold) {
 	}
 	for _, h := range held {
 		if h != nil && h != best {
-			h.cancel()
+			h.cancel(false)
 		}
 	}
 }
@@ -267,10 +267,5 @@ func (q *Queue) better(h *hold) bool {
 }
 
 func (p *Place) told() bool {
-	for i := range p.Options {
-		if !p.Options[i].asked() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.Options, func(o Option) bool { return !o.asked() })
 }

@@ -24,7 +24,7 @@ func (h *hold) drop(p *part) {
 	h.unlisten(p)
 	p.r, p.lent = nil, false
 	if !lent {
-		h.place.queue.cancel((*engine.Reservation)(r))
+		(*engine.Reservation)(r).CancelBy(h.place.queue)
 	}
 }
 
@@ -66,28 +66,28 @@ func (p *part) foreign(l *Limit) bool {
 	return (*engine.Reservation)(p.r).Limiter() == nil && l.blocks()
 }
 
-// cancel gives a part back. When it returns, another queue's permits are free.
-func (q *Queue) cancel(r *engine.Reservation) {
-	if p, ok := r.Promise().(promise); ok {
-		p.Settle(0)
-	} else {
-		r.CancelBy(q)
-	}
-}
-
-func (h *hold) cancel() { h.cancelFrom(len(h.parts) - 1) }
-
-func (h *hold) cancelFrom(i int) {
-	for ; i >= 0; i-- {
-		if p := &h.parts[i]; p.r != nil && !p.lent {
-			r, foreign := (*engine.Reservation)(p.r), p.foreign(&h.limits()[i])
-			h.unlisten(p)
-			if p.r = nil; foreign {
-				defer h.cancelFrom(i - 1)
-				h.place.queue.cancel(r)
-				return
-			}
-			h.place.queue.cancel(r)
+// cancel gives all parts back; when it returns, other queues' permits are free. For a caller that leaves it does what
+// takes no time: promises of the user's, and of stores, stay.
+func (h *hold) cancel(leaves bool) {
+	q := h.place.queue
+	for i := len(h.parts) - 1; i >= 0; i-- {
+		p := &h.parts[i]
+		if p.r == nil || p.lent {
+			continue
+		}
+		r, foreign := (*engine.Reservation)(p.r), p.foreign(&h.limits()[i])
+		in, nested := r.Promise().(promise)
+		if leaves && foreign && !nested {
+			continue
+		}
+		h.unlisten(p)
+		switch p.r = nil; {
+		case leaves && nested:
+			in.giveUp()
+		case foreign:
+			defer r.CancelBy(q) // although another may panic
+		default:
+			r.CancelBy(q)
 		}
 	}
 }
@@ -147,7 +147,7 @@ type parting struct {
 	asks *asks // nil: no limit was being asked
 }
 
-// parting counts a hold, if any, until left or giveBack has given it back. The queue's lock is held.
+// parting counts a hold, if any, until left has given it back. The queue's lock is held.
 func (p *Place) parting(h *hold) parting {
 	if h != nil {
 		p.queue.leaving++
@@ -155,37 +155,18 @@ func (p *Place) parting(h *hold) parting {
 	return parting{h, p.asks}
 }
 
-// left gives back what a caller leaves, and looks. When it returns nothing of the place is in another queue. It doesn't
-// wait for other limits that may block.
-func (q *Queue) left(back parting) {
+// left gives back what a place has left, and looks. When it returns nothing of the place is in another queue. Only if it
+// waits all is given back: otherwise a limit that may block is given its permits later.
+func (q *Queue) left(back parting, waits bool) {
 	if back.asks != nil && q.prompt {
 		<-back.asks.over
 	}
-	if h := back.hold; h != nil && q.blocks {
-		h.cancelNear()
+	h := back.hold
+	if h != nil && q.blocks && !waits {
+		h.cancel(true)
 		go q.giveBack(h)
 	} else {
 		q.giveBack(h)
-	}
-}
-
-// cancelNear gives back the parts in other queues, and those at limits that don't block.
-func (h *hold) cancelNear() {
-	for i := range h.parts {
-		p := &h.parts[i]
-		if p.r == nil || p.lent {
-			continue
-		}
-		in, nested := (*engine.Reservation)(p.r).Promise().(promise)
-		if nested || !p.foreign(&h.limits()[i]) {
-			r := (*engine.Reservation)(p.r)
-			h.unlisten(p)
-			if p.r = nil; nested {
-				in.leave(false)
-			} else {
-				r.CancelBy(h.place.queue)
-			}
-		}
 	}
 }
 
@@ -197,6 +178,6 @@ func (q *Queue) giveBack(h *hold) {
 			q.leaving--
 			q.mu.Unlock()
 		}()
-		h.cancel()
+		h.cancel(false)
 	}
 }

@@ -158,11 +158,11 @@ func (q *Queue) step(by *Place) (more bool) {
 	t := task{by: by}
 	q.next(&t)
 	if t.back != nil {
-		t.back.cancel()
+		t.back.cancel(false)
 	}
 	for _, h := range t.all {
 		if h != nil {
-			h.cancel()
+			h.cancel(false)
 		}
 	}
 	if t.bind != nil {
@@ -181,7 +181,7 @@ func (q *Queue) fail(why error) (more bool) {
 	h := q.leave(p, why, true)
 	q.mu.Unlock()
 	if h != nil {
-		h.cancel()
+		h.cancel(false)
 	}
 	return true
 }

@@ -14,7 +14,7 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 	finished := false
 	defer func() {
 		if !finished { // also where a method of the context, which is the caller's, panics
-			p.leave(true)
+			p.giveUp()
 		}
 	}()
 	deadline, err := q.clock.Deadline(ctx), done.Cause(ctx)
@@ -49,7 +49,7 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 	back := p.parting(q.leave(p, err, false))
 	q.mu.Unlock()
 	defer q.mu.Lock()
-	q.left(back)
+	q.left(back, false)
 	return err
 }
 
@@ -116,7 +116,7 @@ func (p *Place) elsewhere(err error) bool {
 	p.fails++
 	q.mu.Unlock()
 	if h != nil {
-		h.cancel()
+		h.cancel(false)
 	}
 	return true
 }
@@ -191,39 +191,27 @@ func (p *Place) correct(actual int) {
 	}
 }
 
-func (p *Place) Settle(actual int) {
-	actual = max(0, actual)
-	if back, looks := p.settle(actual, false); looks {
-		p.queue.settled(back, actual)
-	}
-}
+func (p *Place) Settle(actual int) { p.settleThen(max(0, actual), false, true) }
 
-// leave is Settle(0) for a caller that waits for nobody else; again: also if it has settled the place already, since it
-// does not get what it has waited for.
-func (p *Place) leave(again bool) {
+// giveUp is Settle(0) for a caller that does not get what it has waited for, although it has settled it already. Where
+// a limit may block, it does not wait.
+func (p *Place) giveUp() { p.settleThen(0, true, false) }
+
+func (p *Place) settleThen(actual int, again, waits bool) {
 	q := p.queue
-	back, looks := p.settle(0, again)
+	back, looks := p.settle(actual, again)
 	switch h := back.hold; {
 	case !looks:
 	case h == nil || !h.settled:
-		q.left(back)
-	case q.blocks && !q.prompt:
-		go q.settled(back, 0)
+		q.left(back, waits)
+	case q.blocks && !q.prompt && !waits:
+		go q.settled(h, actual)
 	default:
-		q.settled(back, 0)
+		q.settled(h, actual)
 	}
 }
 
-// settled settles a granted place's hold, or gives back another's.
-func (q *Queue) settled(back parting, actual int) {
-	h := back.hold
-	if h == nil || !h.settled {
-		if back.asks != nil && q.prompt {
-			<-back.asks.over
-		}
-		q.giveBack(h)
-		return
-	}
+func (q *Queue) settled(h *hold, actual int) {
 	defer q.changed()
 	h.settle(actual)
 }
