@@ -117,15 +117,6 @@ func (h *hold) takeAll(ctx context.Context, maxWait time.Duration, blocking bool
 	return nil
 }
 
-// lately returns the time, for a caller that holds binding: where nothing blocks no clock is read. A limiter takes the
-// latest time that it knows.
-func (q *Queue) lately() int64 {
-	if q.blocks {
-		return q.clock.Now()
-	}
-	return q.began
-}
-
 func (h *hold) measure() {
 	last, asked := h.latest(h.place.queue.lately())
 	if h.last, h.asked, h.slack = int32(last), asked, 0; asked > 0 {

@@ -177,3 +177,12 @@ func (q *Queue) lock() (now int64) {
 }
 
 func (q *Queue) at(now int64) engine.Moment { return engine.Moment{Clock: &q.clock, Now: now} }
+
+// lately returns the time, for a caller that holds binding: where nothing blocks no clock is read. A limiter takes the
+// latest time that it knows.
+func (q *Queue) lately() int64 {
+	if q.blocks {
+		return q.clock.Now()
+	}
+	return q.began
+}
