@@ -176,7 +176,22 @@ func (q *Queue) tooLate(p *Place, maxWait time.Duration) (again bool, err error)
 	}
 	q.lapses(p)
 	q.arm(now)
+	if q.asking != nil && p.state == waiting {
+		q.doubted = append(q.doubted, p)
+	}
 	return false, nil
+}
+
+// judge tells the places that came while another was being bound, and took it for bound, that they are too late.
+func (q *Queue) judge(now int64, doubted []*Place) {
+	for _, p := range doubted {
+		if p.state != waiting || q.leaving > 0 {
+			continue
+		}
+		if wait := q.forecast(p); add(now, wait) > p.latest {
+			q.leave(p, p.late(now, wait), true)
+		}
+	}
 }
 
 // decided reports whether a place is over, or has no deadline, and why it is over.

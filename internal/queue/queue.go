@@ -54,6 +54,7 @@ type Queue struct {
 	deadlines []order.Heap[int64, Place] // by class: places that must go by a time
 	seen      int64                      // the latest reading of the clock
 	asking    *Place                     // whose state is binding
+	doubted   []*Place                   // came meanwhile: see judge
 	leaving   int                        // holds of places that have left, which are about to be given back
 	bound     *hold                      // of the first
 	passed    []*Place                   // that others pass; each has a hold

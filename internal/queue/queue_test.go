@@ -149,6 +149,40 @@ func TestToldAtOnce(t *testing.T) {
 	}
 }
 
+// A request that comes while another is being bound is told at once that it is too late, also if the other has not yet
+// reserved.
+func TestToldWhileAnotherIsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		options := []queue.Option{option(queue.Limit{By: limit.Of(evenly(10))})}
+		q := queue.New(queue.Settings{}, options)
+		told := make(chan error, 1)
+		first := &queue.Place{Permits: 1, Options: options}
+		first.Renew = func() error {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				told <- goes(ctx, q, &queue.Place{Permits: 1, Options: options})
+			}()
+			for range 100 {
+				runtime.Gosched()
+			}
+			return nil
+		}
+		require.NoError(t, q.Enter(t.Context(), first, reserve.Forever))
+		require.NoError(t, first.Wait(t.Context()))
+		begin := time.Now()
+		require.ErrorAs(t, <-told, new(*reserve.WaitError))
+		require.Zero(t, time.Since(begin))
+	})
+}
+
+func goes(ctx context.Context, q *queue.Queue, p *queue.Place) error {
+	if err := q.Enter(ctx, p, reserve.Forever); err != nil {
+		return err
+	}
+	return p.Wait(ctx)
+}
+
 // overtaken closes no option, and lets callers that came later enter first.
 func overtaken(int) bool {
 	runtime.Gosched()
@@ -166,11 +200,9 @@ func toldAtOnce(t *testing.T) {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
-			p := &queue.Place{Permits: 1, Options: options, Except: overtaken}
-			err := q.Enter(ctx, p, reserve.Forever)
-			if err == nil {
-				require.NoError(t, p.Wait(ctx))
-			} else {
+			err := goes(ctx, q, &queue.Place{Permits: 1, Options: options, Except: overtaken})
+			if err != nil {
+				require.ErrorAs(t, err, new(*reserve.WaitError))
 				require.Zero(t, time.Since(begin))
 			}
 			mu.Lock()
