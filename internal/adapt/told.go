@@ -13,13 +13,14 @@ import (
 // after twice the time.
 //
 // A stop of more than a second that lasts half of the told period, or longer, says that the server counts in windows.
-// What may go at once stays.
+// What may go at once stays, unless the limit is told as a window: calls within it use up none of the server's.
 //
 // [NewTold] makes it. It is not safe for concurrent use.
 type Told struct {
-	rate float64 // permits per second, as told
-	most float64 // permits at once, as told
-	law  *Rate   // nil: nothing was refused
+	rate    float64 // permits per second, as told
+	most    float64 // permits at once, as told
+	counted bool    // they are counted as a window's: a server's windows are never used up
+	law     *Rate   // nil: nothing was refused
 
 	sent, taken drain
 	event       time.Time // the latest refusal of a call sent after the one before
@@ -59,10 +60,10 @@ const (
 	unevenly   = 4    // mean distances: all that jitter brings
 )
 
-// NewTold returns a belief in a limit as told: permits per second and at once.
-func NewTold(rate, burst float64) *Told {
+// NewTold returns a belief in a limit as told: permits per second and at once, perhaps counted in a rolling window.
+func NewTold(rate, burst float64, window bool) *Told {
 	burst = max(1, burst)
-	return &Told{rate: rate, most: burst, takes: burst}
+	return &Told{rate: rate, most: burst, takes: burst, counted: window}
 }
 
 // Rate returns the told permits per second.
@@ -178,7 +179,7 @@ func (t *Told) Refused(now, sent time.Time, stop time.Duration, permits, inUse f
 // reason to keep the burst.
 func (t *Told) inWindows(now time.Time, stop time.Duration) bool {
 	window := t.most / t.rate
-	if stop <= time.Second || stop.Seconds() < window/2 || !t.window.IsZero() && now.Sub(t.window).Seconds() < 10*window {
+	if t.counted || stop <= time.Second || stop.Seconds() < window/2 || !t.window.IsZero() && now.Sub(t.window).Seconds() < 10*window {
 		return false
 	}
 	t.window = now

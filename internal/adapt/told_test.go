@@ -21,7 +21,7 @@ const answerTime = 60 * time.Millisecond
 
 func newToldServer(size float64) *toldServer {
 	begin := time.Unix(0, 0)
-	return &toldServer{t: NewTold(50, 50), now: begin, at: begin, size: size, level: size}
+	return &toldServer{t: NewTold(50, 50, false), now: begin, at: begin, size: size, level: size}
 }
 
 // burst sends calls at once, gets the answers, and returns how many were accepted.
@@ -116,11 +116,17 @@ func TestToldHalvesItsBurst(t *testing.T) {
 	require.Equal(t, 19, s.atOnce())
 }
 
-// A long stop in a window says that the server counts in windows, once in ten of them. A short one does not.
+// A long stop in a window says that the server counts in windows, once in ten of them. A short one does not, nor one of a
+// call that was within a window.
 func TestToldWindowKeepsItsBurst(t *testing.T) {
-	for stop, want := range map[time.Duration]int{time.Second: 9, 40 * time.Second: 50} {
+	for _, c := range []struct {
+		window bool
+		stop   time.Duration
+		want   int
+	}{{false, time.Second, 9}, {false, 40 * time.Second, 50}, {true, 40 * time.Second, 9}} {
+		stop, want := c.stop, c.want
 		s := newToldServer(10)
-		s.t = NewTold(50./60, 50)
+		s.t = NewTold(50./60, 50, c.window)
 		s.stop = stop
 		s.burst(50)
 		require.Equal(t, want, s.atOnce(), stop)
@@ -134,7 +140,7 @@ func TestToldWindowKeepsItsBurst(t *testing.T) {
 // something else.
 func TestToldAllowsForJitter(t *testing.T) {
 	for helps, want := range map[bool]bool{true: true, false: false} {
-		told, now := NewTold(50, 1), time.Unix(0, 0)
+		told, now := NewTold(50, 1, false), time.Unix(0, 0)
 		accept := func(calls int) {
 			for i := range calls {
 				now = now.Add(20 * time.Millisecond)
@@ -166,7 +172,7 @@ func TestToldAllowsForJitter(t *testing.T) {
 
 // What comes busy, without a time, says nothing of how many may go at once, or how evenly.
 func TestToldBusy(t *testing.T) {
-	told, now := NewTold(50, 50), time.Unix(0, 0)
+	told, now := NewTold(50, 50, false), time.Unix(0, 0)
 	for range 40 {
 		now = now.Add(time.Second)
 		for range 10 {
@@ -180,7 +186,7 @@ func TestToldBusy(t *testing.T) {
 
 // While nothing is accepted after a refusal without a time, what was accepted leaves first.
 func TestToldOwes(t *testing.T) {
-	told, now := NewTold(100./60, 100), time.Unix(0, 0)
+	told, now := NewTold(100./60, 100, false), time.Unix(0, 0)
 	for range 100 {
 		told.Sent(now, 1)
 		told.Accepted(now, now, 1)

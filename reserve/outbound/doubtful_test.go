@@ -16,7 +16,7 @@ func TestDoubtful(t *testing.T) {
 	of := func(name string, permits int, rate float64) charge {
 		return charge{
 			ask: ask{Permits: permits}, key: sharedKey{}, limit: &limit{name: name, scope: scope},
-			belief: &belief{told: adapt.NewTold(rate, rate)},
+			belief: &belief{told: adapt.NewTold(rate, rate, false)},
 		}
 	}
 	calls, tokens := of("requests", 1, 1), of("tokens", 1000, 20_000)

@@ -45,7 +45,7 @@ func (a *charge) believeAnew(old *belief) *belief {
 	limit := toldBy(a.By)
 	fresh := new(belief)
 	if limit.rate > 0 && (!a.limit.exact || a.limit.again != nil) {
-		fresh.told, fresh.limit = adapt.NewTold(limit.rate, limit.burst), limit
+		fresh.told, fresh.limit = adapt.NewTold(limit.rate, limit.burst, limit.window), limit
 	}
 	a.state.belief.CompareAndSwap(old, fresh)
 	return a.state.belief.Load()
@@ -200,7 +200,10 @@ func spacing(clock clockwork.Clock, rate, saved, stored float64) *reserve.Policy
 }
 
 // A toldLimit is so many permits per second, 0 if no rate is told, and so many at once.
-type toldLimit struct{ rate, burst float64 }
+type toldLimit struct {
+	rate, burst float64
+	window      bool // a rolling one
+}
 
 // toldBy returns what a limiter says. Of an All that is the fastest rate, at which its calls may be spaced, and the
 // smallest burst. Quotas of more than ten minutes space no calls.
@@ -211,7 +214,7 @@ func toldBy(by reserve.Reserver) (limit toldLimit) {
 			continue
 		}
 		if limit.rate == 0 || one.burst < limit.burst {
-			limit.burst = one.burst
+			limit.burst, limit.window = one.burst, one.window
 		}
 		limit.rate = max(limit.rate, one.rate)
 	}
@@ -227,5 +230,5 @@ func toldByPart(by lim.Limit) (limit toldLimit) {
 	if math.IsInf(o.Rate, 1) || !(o.Rate > 0) {
 		return toldLimit{}
 	}
-	return toldLimit{o.Rate, o.Capacity}
+	return toldLimit{o.Rate, o.Capacity, o.Window}
 }

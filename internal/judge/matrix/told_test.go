@@ -201,7 +201,7 @@ func judgeTold(t *testing.T, d written, server counting, retryAfter bool, told t
 	case server.name == "a sliding counter" && !byRate: // what came in a burst is counted as if it had come evenly
 		most = 1.3
 		if d.calls < 6*d.n {
-			most, share = 2, .16
+			most = 2
 		}
 	}
 	share = max(share, (min(max(32, d.rate()/5), told.burst(d))+4)/float64(d.calls)) // what is out when the first refusal comes
