@@ -27,13 +27,13 @@ func (l *lesson) teach(v *verdict, rulings []ruling) {
 // accepted tells the limits that the server has accepted the call.
 func (l *lesson) accepted() {
 	for _, s := range *l.states {
-		s.accepted.Store(l.heard.UnixNano())
+		s.accepted.Store(l.of.heard.UnixNano())
 		s.emptied.Store(0)
 	}
 	l.unblock()
-	for i := range l.asked.charges {
-		a := &l.asked.charges[i]
-		l.t.believes(a, func(told *adapt.Told) { told.Accepted(l.heard, l.sent, float64(a.Permits)) })
+	for i := range l.of.way.charges {
+		a := &l.of.way.charges[i]
+		l.of.t.believes(a, func(told *adapt.Told) { told.Accepted(l.of.heard, l.of.sent, float64(a.Permits)) })
 	}
 }
 
@@ -47,7 +47,7 @@ func (l *lesson) stops(v *verdict, rulings []ruling, owed bool) {
 		if ruling.blamed {
 			doubted := doubtful(l.charges, i, l.said.Reason)
 			if l.doubt(doubted, a, v.stop); doubted != a && ruling.stop > 0 && doubted.stopsWith(a) {
-				doubted.stop(l.heard.Add(ruling.stop)) // nothing is saved up meanwhile
+				doubted.stop(l.of.heard.Add(ruling.stop)) // nothing is saved up meanwhile
 			}
 		}
 		wait := ruling.stop
@@ -55,8 +55,8 @@ func (l *lesson) stops(v *verdict, rulings []ruling, owed bool) {
 			wait -= a.owes()
 		}
 		if wait > 0 {
-			a.stop(l.heard.Add(wait))
-			l.t.learned.stopAll(a, l.heard.Add(wait))
+			a.stop(l.of.heard.Add(wait))
+			l.of.t.learned.stopAll(a, l.of.heard.Add(wait))
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (a *charge) owes() time.Duration {
 
 func (l *lesson) throttled(v *verdict, rulings []ruling) {
 	var limits []string
-	if len(l.asked.charges) == 0 || l.tries.crowded != "" || l.said.NotRate {
+	if len(l.of.way.charges) == 0 || l.tries.crowded != "" || l.said.NotRate {
 		limits = append(limits, l.tries.crowded)
 	}
 	for i := range l.charges {
@@ -80,9 +80,9 @@ func (l *lesson) throttled(v *verdict, rulings []ruling) {
 			limits = append(limits, l.charges[i].name())
 		}
 	}
-	if hook := l.t.hooks.Throttled; hook != nil {
+	if hook := l.of.t.hooks.Throttled; hook != nil {
 		for _, limit := range limits {
-			hook(l.response, limit, v.after)
+			hook(l.of.response, limit, v.after)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func (l *lesson) throttled(v *verdict, rulings []ruling) {
 // tell tells a calendar's quota what is left of the server's, and until when.
 func (l *lesson) tell(a *charge) {
 	if a.said != nil && a.said.Ends > 0 {
-		a.of.Said(a.said.Left, l.heard.Add(a.said.Ends))
+		a.of.Said(a.said.Left, l.of.heard.Add(a.said.Ends))
 	}
 }
 
@@ -102,15 +102,15 @@ func (l *lesson) learn(a *charge, r *ruling) {
 		l.hear(rate, a, r)
 		switch r.outcome {
 		case refused:
-			rate.Refused(l.heard, l.sent, l.heard.Add(r.pause), l.response.StatusCode >= 500)
+			rate.Refused(l.of.heard, l.of.sent, l.of.heard.Add(r.pause), l.of.response.StatusCode >= 500)
 		case short:
-			rate.Short(l.heard, l.sent, float64(a.Permits))
+			rate.Short(l.of.heard, l.of.sent, float64(a.Permits))
 		case accepted:
-			rate.Accepted(l.heard, l.sent, float64(a.Permits))
+			rate.Accepted(l.of.heard, l.of.sent, float64(a.Permits))
 		}
 	})
-	if hook := l.t.hooks.RateChanged; hook != nil && from != to {
-		hook(l.request, a.name(), from, to)
+	if hook := l.of.t.hooks.RateChanged; hook != nil && from != to {
+		hook(l.of.request, a.name(), from, to)
 	}
 }
 
@@ -126,7 +126,7 @@ func (l *lesson) hear(rate *adapt.Rate, a *charge, r *ruling) {
 		if a.saidInCalls() {
 			left *= rate.Cost()
 		}
-		rate.Left(l.sent, left)
+		rate.Left(l.of.sent, left)
 	}
 	if allowed := r.rate; allowed > 0 {
 		if r.each {
@@ -136,7 +136,7 @@ func (l *lesson) hear(rate *adapt.Rate, a *charge, r *ruling) {
 		if a.said.Bucket {
 			rest = 0
 		}
-		rate.Said(l.heard, l.sent, allowed, rest, a.said.Spread)
+		rate.Said(l.of.heard, l.of.sent, allowed, rest, a.said.Spread)
 	}
 }
 
@@ -165,12 +165,12 @@ func (l *lesson) makeRoom(v *verdict, rulings []ruling) {
 		switch {
 		case a.room == nil:
 		case !v.refused:
-			a.room.accepted(l.sent, l.heard, a.leftFor(l.heard.Sub(l.sent)))
+			a.room.accepted(l.of.sent, l.of.heard, a.leftFor(l.of.heard.Sub(l.of.sent)))
 		case l.said.NotRate:
-			a.room.refused(l.sent, l.heard, firstBackoff, true)
+			a.room.refused(l.of.sent, l.of.heard, firstBackoff, true)
 		case !ruling.blamed || l.tries.block > 0 || a.rate != nil && !a.toldWindow(): // one goes at a time, or by the rate
-		case ruling.stop > 0 || l.response.StatusCode < 500 && !l.t.pauseRefused:
-			a.room.refused(l.sent, l.heard, cmp.Or(ruling.stop, firstBackoff), ruling.stop == 0)
+		case ruling.stop > 0 || l.of.response.StatusCode < 500 && !l.of.t.pauseRefused:
+			a.room.refused(l.of.sent, l.of.heard, cmp.Or(ruling.stop, firstBackoff), ruling.stop == 0)
 		}
 	}
 }

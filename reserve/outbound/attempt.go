@@ -1,87 +1,192 @@
 package outbound
 
 import (
-	"io"
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
-	"sync"
+	"time"
+
+	"github.com/nextfree/pace/internal/adapt"
+	lim "github.com/nextfree/pace/internal/limit"
+	"github.com/nextfree/pace/internal/queue"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
+	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// An Attempt is one call that [Transport.Begin] has admitted. Its methods may be called at the same time.
-type Attempt struct {
-	call *call
+// An attempt is one sending of a call: what was granted for it, and what came back.
+type attempt struct {
+	t       *Transport
+	request *http.Request // the call's, for hooks
 
-	answers sync.Mutex // held while an answer, or its lack, is applied
+	way   *way // the granted one; before that any
+	place *queue.Place
+	gates []*reserve.Reservation // the probes, rooms and pauses, held until the response
 
-	mu       sync.Mutex
-	answered bool
-
-	close sync.Once
+	phase    phase
+	unsent   bool          // the base transport does not have the request yet
+	outgoing *http.Request // a retry has a body of its own
+	begin    time.Time     // of the wait
+	sent     time.Time
+	heard    time.Time
+	response *http.Response // not yet the caller's
 }
 
-// Begin waits until a call may go, as [Transport.RoundTrip] does, for calls that the caller makes without an
-// [http.RoundTripper], such as gRPC's. The request tells keys and costs; its body is not touched. Close every Attempt.
-// [WithRetries] does not apply.
-func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
-	c := t.newCall(r)
-	c.unsent = false
-	defer func() {
-		if c.phase != out { // refused, or a hook has panicked
-			defer c.release()
-			c.end()
+type phase uint8
+
+const (
+	idle    phase = iota // without permits, or settled
+	granted              // with permits, not sent
+	out                  // sent, not settled
+)
+
+// take hands out the reservations of the granted place, in the order of asks, and begins their use.
+func (a *attempt) take() {
+	w := a.way
+	if w.upstream != nil {
+		a.goTo()
+	}
+	if a.t.classes != nil && len(w.charges) > 0 {
+		w.dearest().place = a.place
+	}
+	n := len(w.charges)
+	seats := n + len(w.seats)
+	for i, l := range a.place.Options[a.place.Option()].Limits {
+		held := a.place.Held(i)
+		switch {
+		case i < n:
+			w.charges[i].Held = held
+		case i < seats:
+			w.seats[i-n].Held = held
+		case i >= seats+w.spaces() && !l.Own:
+			a.gates = append(a.gates, held)
 		}
-	}()
-	if err := c.prepare(); err != nil {
-		return nil, c.refuse(err)
 	}
-	if err := c.admit(); err != nil {
-		return nil, c.refuse(err)
+	for i, spaced := range w.spaced {
+		spaced.Held = together(spaced.Held, a.place.Held(i))
 	}
-	c.goes()
-	return &Attempt{call: c}, nil
+	a.sent = a.t.now()
+	for i := range w.charges {
+		a.begins(&w.charges[i])
+	}
 }
 
-// Answered gives the transport the server's answer, from which it learns as RoundTrip would. It reads and closes the
-// body. Call it again if the server says more later, such as a refusal in the middle of a stream.
-func (a *Attempt) Answered(r *http.Response) {
-	a.comesBack()
-	if r.Body == nil {
-		r.Body = http.NoBody
+// begins tells a limit that its permits are in use from now on.
+func (a *attempt) begins(of *charge) {
+	if lim.Begin(of.Held); of.limit.exact {
+		lim.End(of.Held) // it counts from here
 	}
-	a.answers.Lock()
-	defer a.answers.Unlock()
-	c := a.call
-	defer c.release()
-	defer c.endProbes() // a hook may panic
-	defer func() {
-		r.Body.Close()
-		if c.phase == out { // a function of the caller's has panicked before the end of the call was told
-			c.end()
+	of.holdBlock(a.sent)
+	if of.limit.used == nil {
+		of.keep()
+	}
+	if of.rate != nil {
+		of.rate.change(func(rate *adapt.Rate) { rate.Sent(a.sent, float64(of.Permits)) })
+	} else {
+		a.t.believes(of, func(told *adapt.Told) { of.inUse = told.Sent(a.sent, float64(of.Permits)) })
+	}
+}
+
+// goes tells that the request goes out.
+func (a *attempt) goes() {
+	waited := a.sent.Sub(a.begin)
+	a.t.log.waited(a.sent, a.request, waited)
+	if hook := a.t.hooks.Waited; hook != nil {
+		hook(a.request, waited)
+	}
+	a.unsent, a.phase = false, out
+	a.count(1)
+}
+
+func (a *attempt) send() (err error) {
+	a.goes()
+	defer a.count(-1)
+	a.response, err = a.t.base.RoundTrip(a.outgoing)
+	switch {
+	case err != nil:
+		return err
+	case a.response == nil:
+		return valueError(fmt.Sprintf("the response of %T", a.t.base), nil, "a response or an error")
+	case a.response.Body == nil:
+		a.response.Body = http.NoBody
+	}
+	return nil
+}
+
+func (a *attempt) count(n int64) {
+	for i := range a.way.charges {
+		a.way.charges[i].state.out.Add(n)
+	}
+}
+
+func (a *attempt) read() reply.Reply {
+	theirs := a.response.Request
+	a.response.Request = a.outgoing // an upstream's, and not its caller's
+	s := reply.Read(a.response, a.heard, a.t.dialectsOf(a.way.part))
+	a.response.Request = theirs
+	return s
+}
+
+// deliver gives the caller the response, with the places in flight until the body is over.
+func (a *attempt) deliver() *http.Response {
+	response := a.response
+	a.response = nil
+	if w := a.way; len(w.seats) > 0 {
+		response.Body = placed(a.request.Context(), response.Body, w.seats)
+		w.seats = nil
+	}
+	return response
+}
+
+// end ends an attempt, also after a panic. It settles an attempt without a response at its cost. A second end does
+// nothing.
+func (a *attempt) end() {
+	phase, w := a.phase, a.way
+	a.phase = idle
+	defer leave(w.seats)
+	defer a.endProbes()
+	defer a.closeBodies()
+	switch phase {
+	case granted:
+		a.place.Cancel()
+	case out:
+		for i := range w.charges {
+			lim.End(w.charges[i].Held) // of all, before a user's Lost, which may panic
 		}
-	}()
-	c.response = r
-	c.obey()
-	io.Copy(io.Discard, r.Body)
+		for i := range w.charges {
+			a.lose(&w.charges[i])
+		}
+	}
 }
 
-func (a *Attempt) comesBack() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.answered {
-		return false
+func (a *attempt) endProbes() {
+	for _, held := range a.gates {
+		held.Cancel()
 	}
-	a.answered = true
-	a.call.count(-1)
-	a.call.release()
-	return true
+	a.gates = nil
 }
 
-// Close ends the call. Without an answer it has cost its permits. A second Close does nothing.
-func (a *Attempt) Close() {
-	if !a.comesBack() { // a hook may call Close within Answered
-		a.close.Do(func() { leave(a.call.seats) })
-		return
+func (a *attempt) closeBodies() {
+	if a.unsent {
+		a.unsent = false
+		bodies.Close(a.outgoing)
 	}
-	a.answers.Lock()
-	defer a.answers.Unlock()
-	a.close.Do(a.call.end)
+	if a.response != nil {
+		a.response.Body.Close()
+		a.response = nil
+	}
+}
+
+func (a *attempt) lose(of *charge) {
+	if left := errors.Is(a.request.Context().Err(), context.Canceled); of.rate != nil && !left { // that says nothing
+		of.rate.lost()
+	}
+	if of.limit.lost != nil {
+		if n, known := of.limit.lost(a.way.subject); known {
+			a.settled(of, n)
+			return
+		}
+	}
+	of.keep()
 }

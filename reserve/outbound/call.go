@@ -3,22 +3,32 @@ package outbound
 import (
 	"net/http"
 	"time"
+
+	"github.com/nextfree/pace/internal/queue"
 )
 
-// A call is a request on its way through the transport. Each attempt passes these stages.
+// A call is a request on its way through the transport: what it asks of its limits, and its place in their line. Each
+// sending of it is an [attempt].
 type call struct {
 	t       *Transport
 	caller  *http.Request // as it came
 	request *http.Request // for the caller's functions; remembers its body
+	expires time.Time     // when what it has signed must be sent; zero: whenever
 
-	*way                 // of this attempt
-	ways   []way         // one for each upstream, or for the only server
+	ways   ways
 	states []*limitState // each limit and key once
 
-	turn          // admit.go
-	sending       // this file
-	tries   tries // verdict.go, retry.go
+	line  *line
+	place *queue.Place // first, or a new one after the first ask
+	rank  queue.Rank
 
+	attempt attempt   // the latest
+	tries   tries     // verdict.go, retry.go
+	resume  time.Time // the end of its own backoff; zero: when it is its turn
+
+	first  queue.Place
+	only   [1]queue.Option
+	limits [few]queue.Limit
 	memory struct {
 		ways    [1]way
 		charges [few]charge
@@ -30,36 +40,33 @@ type call struct {
 // few is how many limits a call may have without an allocation.
 const few = 2
 
-type sending struct {
-	phase    phase
-	unsent   bool          // the base transport does not have the request yet
-	outgoing *http.Request // of this attempt: a retry has a body of its own
-	expires  time.Time     // when what it has signed must be sent; zero: whenever
-	backoff  time.Duration // since heard; 0: until it is its turn
-	begin    time.Time     // of the wait
-	sent     time.Time
-	heard    time.Time
-	response *http.Response // not yet the caller's
-}
-
-type phase uint8
-
-const (
-	idle    phase = iota // without permits, or settled
-	granted              // with permits, not sent
-	out                  // sent, not settled
-)
-
 func (t *Transport) newCall(r *http.Request) *call {
 	c := &call{
-		t: t, caller: r, request: withContent(r),
-		sending: sending{outgoing: r, unsent: true, expires: t.expires(r, t.watch)},
-		tries:   tries{number: 1, repeatable: repeatable(r)},
+		t: t, caller: r, request: withContent(r), expires: t.expires(r, t.watch),
+		tries: tries{number: 1, repeatable: repeatable(r)},
 	}
 	c.ways, c.states = c.memory.ways[:], c.memory.states[:0]
-	c.way = &c.ways[0]
-	c.charges, c.seats = c.memory.charges[:0], c.memory.seats[:0]
+	w := &c.ways[0]
+	w.charges, w.seats = c.memory.charges[:0], c.memory.seats[:0]
+	c.attempt = attempt{t: t, request: c.request, way: w, outgoing: r, unsent: true}
 	return c
 }
 
-func (c *call) free() bool { return c.t.upstreams == nil && len(c.charges) == 0 && len(c.seats) == 0 }
+func (c *call) free() bool {
+	w := &c.ways[0]
+	return c.t.upstreams == nil && len(w.charges) == 0 && len(w.seats) == 0
+}
+
+func (c *call) refuse(err error) error {
+	if hook := c.t.hooks.Refused; hook != nil {
+		hook(c.request, err)
+	}
+	return err
+}
+
+func (c *call) release() {
+	for _, s := range c.states {
+		s.users.Add(-1)
+	}
+	c.states = nil
+}

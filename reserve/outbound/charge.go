@@ -50,11 +50,11 @@ func (a *charge) id() any {
 	return a.state
 }
 
-func (c *call) settled(a *charge, used int) {
-	a.Held.Settle(used)
-	a.correct(used)
-	if hook := c.t.hooks.Settled; hook != nil {
-		hook(c.request, a.name(), a.Permits, used)
+func (a *attempt) settled(of *charge, used int) {
+	of.Held.Settle(used)
+	of.correct(used)
+	if hook := a.t.hooks.Settled; hook != nil {
+		hook(a.request, of.name(), of.Permits, used)
 	}
 }
 

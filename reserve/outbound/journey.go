@@ -13,13 +13,14 @@ import (
 
 // judge tells the upstreams how they served the call, and reports whether this one failed.
 func (c *call) judge(v *verdict, err error) (failed bool) {
+	a := &c.attempt
 	gaveUp := err != nil && c.request.Context().Err() != nil
-	if gaveUp || v.refused && (v.stop > 0 || c.response.StatusCode < 500) {
+	if gaveUp || v.refused && (v.stop > 0 || a.response.StatusCode < 500) {
 		return false // it says nothing
 	}
-	if err != nil || isFailure(c.response.StatusCode) {
-		c.failed = c.sent
-		c.rests(c.way, false)
+	if err != nil || isFailure(a.response.StatusCode) {
+		a.way.failed = a.sent
+		c.rests(a.way, false)
 		return true
 	}
 	c.worked()
@@ -28,15 +29,15 @@ func (c *call) judge(v *verdict, err error) (failed bool) {
 
 // worked ends the rest of the upstream that has served the call. Upstreams that failed at the call rest anew.
 func (c *call) worked() {
-	if c.upstream.health.Worked(c.sent) {
-		c.upstream.pause.Resume()
-		for i := range c.charges {
-			if a := &c.charges[i]; a.limit.upstream {
+	if to := c.attempt.way; to.upstream.health.Worked(c.attempt.sent) {
+		to.upstream.pause.Resume()
+		for i := range to.charges {
+			if a := &to.charges[i]; a.limit.upstream {
 				a.restop(c.t.now()) // the server's word holds
 			}
 		}
 	}
-	for _, w := range c.served {
+	for _, w := range c.ways.served {
 		if !w.failed.IsZero() {
 			c.rests(w, true)
 			w.failed = time.Time{}
@@ -62,20 +63,21 @@ func (c *call) rests(w *way, sure bool) {
 
 // another sends a refused or failed call to another upstream, if it can.
 func (c *call) another(v *verdict, err error) bool {
-	if c.upstream == nil {
+	to := c.attempt.way
+	if to.upstream == nil {
 		return false
 	}
 	failed := c.judge(v, err)
 	if c.tries.torn && !c.tries.repeatable && !c.t.repeatAny || !v.refused && !(failed && c.harmless(err)) {
 		return false
 	}
-	c.refused = true
-	for _, w := range c.served {
+	to.refused = true
+	for _, w := range c.ways.served {
 		if !w.refused {
 			return c.again(0)
 		}
 	}
-	for _, w := range c.served {
+	for _, w := range c.ways.served {
 		w.refused = false // a retry may go to any
 	}
 	return false
@@ -88,7 +90,7 @@ func (c *call) harmless(err error) bool {
 	case err != nil:
 		return neverSent(err)
 	}
-	return c.response.StatusCode < 500
+	return c.attempt.response.StatusCode < 500
 }
 
 // neverSent reports whether there was no connection on which a request could have been sent.
@@ -103,7 +105,7 @@ func neverSent(err error) bool {
 func (c *call) choices() {
 	c.place.Key, _ = queue.StickyOf(c.request.Context())
 	some := false
-	for i, w := range c.served {
+	for i, w := range c.ways.served {
 		c.place.Options[i].Tier = w.upstream.Tier
 		w.large = !w.fits()
 		some = some || !w.large && !w.refused
@@ -115,28 +117,29 @@ func (c *call) choices() {
 }
 
 // goTo readdresses an attempt to its upstream.
-func (c *call) goTo() {
-	own := c.upstream
+func (a *attempt) goTo() {
+	own := a.way.upstream
 	if own.Prepare == nil {
-		c.outgoing = own.Address(c.outgoing)
+		a.outgoing = own.Address(a.outgoing)
 	} else {
-		c.outgoing = withBodyOf(c.subject, c.outgoing)
+		a.outgoing = withBodyOf(a.way.subject, a.outgoing)
 	}
 	if hold := own.health.Probe(); hold > 0 {
-		own.pause.PauseUntil(c.t.now().Add(hold))
+		own.pause.PauseUntil(a.t.now().Add(hold))
 	}
 }
 
 func (c *call) answer(r *http.Response) {
-	if c.upstream == nil {
+	own := c.attempt.way.upstream
+	if own == nil {
 		return
 	}
 	r.Header.Del("Set-Cookie")
 	r.Request = c.caller
 	if location := r.Header.Get("Location"); location != "" {
-		if to, err := c.outgoing.URL.Parse(location); err == nil {
-			own, within := c.upstream.own(to, c.caller.URL)
-			r.Header.Set("Location", own.String())
+		if to, err := c.attempt.outgoing.URL.Parse(location); err == nil {
+			callers, within := own.own(to, c.caller.URL)
+			r.Header.Set("Location", callers.String())
 			if !within {
 				r.Request = redirect.Leaving(c.caller)
 			}

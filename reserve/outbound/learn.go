@@ -128,19 +128,19 @@ func routesOf(r *http.Request, hashes []uint64) []uint64 {
 	return append(hashes, h.Sum64())
 }
 
-func (c *call) plan() {
-	l, r := c.t.learned, c.subject
-	c.charges = c.charges[:c.own]
-	alone := c.t.alone(c.way)
-	c.planned = l.plan(r, alone, c.t.watch)
-	known := c.planned.key != reply.Key{}
-	if alone && !known || c.planned.whole && !c.t.ownsWhole(c.charges) {
+func (c *call) plan(w *way) {
+	l, r := c.t.learned, w.subject
+	w.charges = w.charges[:w.own]
+	alone := c.t.alone(w)
+	w.planned = l.plan(r, alone, c.t.watch)
+	known := w.planned.key != reply.Key{}
+	if alone && !known || w.planned.whole && !c.t.ownsWhole(w.charges) {
 		all := bucket{account: account(r)}
-		c.charge(&l.whole, all, l.buckets.For(all), 1)
+		c.charge(w, &l.whole, all, l.buckets.For(all), 1)
 	}
 	if known {
-		key := bucketOf(r, c.planned.key)
-		c.charge(&l.bucket, key, l.buckets.For(key), 1)
+		key := bucketOf(r, w.planned.key)
+		c.charge(w, &l.bucket, key, l.buckets.For(key), 1)
 	}
 }
 
@@ -154,11 +154,11 @@ func bucketOf(r *http.Request, key reply.Key) bucket {
 
 // listen finds the limits that the response concerns.
 func (l *lesson) listen() {
-	s, own := &l.said, l.asked.charges
+	s, own := &l.said, l.of.way.charges
 	if l.charges = own; len(own) == 0 {
 		return
 	}
-	learned, r := l.t.learned, l.asked.subject
+	learned, r := l.of.t.learned, l.of.way.subject
 	of, learns := l.routeOf(s)
 	if s.Key = of.key; named(own, s.Key.Name) >= 0 { // the caller's own
 		for i := range s.Limits {
@@ -174,13 +174,13 @@ func (l *lesson) listen() {
 			l.name(&learned.bucket, key, len(own))
 		}
 	}
-	if s.Whole && !l.t.ownsWhole(own) {
+	if s.Whole && !l.of.t.ownsWhole(own) {
 		l.listenToWhole()
 	}
 }
 
 func (l *lesson) listenToWhole() {
-	learned, who := l.t.learned, account(l.asked.subject)
+	learned, who := l.of.t.learned, account(l.of.way.subject)
 	learned.namesOf(who).whole.Store(true)
 	learned.any.Store(true)
 	if wholeIn(l.charges) < 0 {
@@ -190,14 +190,14 @@ func (l *lesson) listenToWhole() {
 
 // name adds a learned limit that the call was not charged for to the limits that its response concerns.
 func (l *lesson) name(of *limit, key bucket, at int) {
-	by := l.t.learned.buckets.For(key)
+	by := l.of.t.learned.buckets.For(key)
 	a := charge{
 		ask:   ask{By: by, of: lim.Of(by), Permits: l.charges[0].Permits, Held: new(reserve.Reservation)},
 		limit: of, key: key, named: true,
 	}
-	l.t.use(&a, l.asked.subject, l.states)
+	l.of.t.use(&a, l.of.way.subject, l.states)
 	if a.rate != nil {
-		a.rate.change(func(rate *adapt.Rate) { rate.Sent(l.sent, float64(a.Permits)) })
+		a.rate.change(func(rate *adapt.Rate) { rate.Sent(l.of.sent, float64(a.Permits)) })
 	}
 	l.charges = slices.Insert(slices.Clone(l.charges), at, a)
 }
@@ -233,7 +233,7 @@ func (l *lesson) routeOf(s *reply.Reply) (of route, learns bool) {
 	if s.Key == (reply.Key{}) && len(s.Limits) == 0 {
 		return of, false
 	}
-	learned, who := l.t.learned, account(l.asked.subject)
+	learned, who := l.of.t.learned, account(l.of.way.subject)
 	n := learned.namesOf(who)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -246,8 +246,8 @@ func (l *lesson) routeOf(s *reply.Reply) (of route, learns bool) {
 		}
 		n.known[of.key.Name] = struct{}{}
 	}
-	own := l.asked.charges[:l.asked.own]
-	if len(own) > 0 && of.key.Name != "" && !n.several.Load() && l.t.upstreams == nil {
+	own := l.of.way.charges[:l.of.way.own]
+	if len(own) > 0 && of.key.Name != "" && !n.several.Load() && l.of.t.upstreams == nil {
 		a := &own[target(own, "", "")]
 		first := learned.firsts.getOr(keys{keys{a.limit, a.key}, who}, func() string { return of.key.Name })
 		if first != of.key.Name {
@@ -255,5 +255,5 @@ func (l *lesson) routeOf(s *reply.Reply) (of route, learns bool) {
 			learned.any.Store(true)
 		}
 	}
-	return of, l.t.alone(l.asked) || n.several.Load()
+	return of, l.of.t.alone(l.of.way) || n.several.Load()
 }

@@ -1,42 +1,30 @@
 package outbound
 
 import (
-	"net/http"
 	"slices"
-	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
 	lim "github.com/nextfree/pace/internal/limit"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A lesson is what a response says, and of which limits. What follows for each is its ruling.
+// A lesson is what the response to an attempt says, and of which limits. What follows for each is its ruling.
 type lesson struct {
-	t        *Transport
-	asked    *way          // the call's at this upstream
-	request  *http.Request // the caller's, for hooks
-	response *http.Response
-	states   *[]*limitState // the call's; limits that the response names are added
-	begin    time.Time      // of the call's wait
-	sent     time.Time
-	heard    time.Time
-
+	of      *attempt
+	states  *[]*limitState // the call's; limits that the response names are added
 	said    reply.Reply
-	charges []charge // that the response concerns: the call's, and limits that it names
+	charges []charge // that the response concerns: the attempt's, and limits that it names
 	tries   tries
 }
 
 // obey learns from the response. What it says of stops comes before a new rate lets the next call go.
 func (c *call) obey() verdict {
-	c.heard = c.t.now()
-	l := lesson{
-		t: c.t, asked: c.way, request: c.request, response: c.response, states: &c.states,
-		begin: c.begin, sent: c.sent, heard: c.heard, tries: c.tries,
-	}
-	l.said = c.read()
+	a := &c.attempt
+	a.heard = c.t.now()
+	l := lesson{of: a, states: &c.states, said: a.read(), tries: c.tries}
 	l.listen()
-	for i := range c.charges {
-		lim.End(c.charges[i].Held) // the server has counted the call
+	for i := range a.way.charges {
+		lim.End(a.way.charges[i].Held) // the server has counted the call
 	}
 	l.match()
 	var memory [few]ruling
@@ -49,20 +37,12 @@ func (c *call) obey() verdict {
 		l.accepted()
 	}
 	l.stops(&v, rulings, false)
-	c.settle(v.refused)
+	a.settle(v.refused)
 	l.teach(&v, rulings)
-	c.endProbes()              // the next call's turn
+	a.endProbes()              // the next call's turn
 	l.stops(&v, rulings, true) // now the limits' debts are known
 	c.tries.refusals = v.refusals
 	return v
-}
-
-func (c *call) read() reply.Reply {
-	theirs := c.response.Request
-	c.response.Request = c.outgoing // an upstream's, and not its caller's
-	s := reply.Read(c.response, c.heard, c.t.dialectsOf(c.part))
-	c.response.Request = theirs
-	return s
 }
 
 // match finds what the response says of each limit.
@@ -82,31 +62,31 @@ func (l *lesson) match() {
 		a := &all[i]
 		if s.Undated && s.Refused && blamed(all, i, s) {
 			until := reply.Limit{Ends: s.After, Stop: s.After}
-			a.state.clock.correct(&until, l.sent, l.heard, true)
+			a.state.clock.correct(&until, l.of.sent, l.of.heard, true)
 			s.After = until.Stop
 		}
 		if a.said != nil && a.said.Undated && a.said.Ends > 0 {
-			a.state.clock.correct(a.said, l.sent, l.heard, s.Refused)
+			a.state.clock.correct(a.said, l.of.sent, l.of.heard, s.Refused)
 		}
 		a.tooLittle = a.tooLittleLeft()
 		a.chance = s.Refused && s.Status >= 500 && a.rate != nil &&
-			a.rate.is(func(rate *adapt.Rate) bool { return rate.Chance(l.sent) })
+			a.rate.is(func(rate *adapt.Rate) bool { return rate.Chance(l.of.sent) })
 	}
 }
 
 // decide makes the rulings, and the verdict on the call.
 func (l *lesson) decide(rulings []ruling) verdict {
-	l.tries.block, l.tries.others, l.tries.crowded, l.tries.relieved = 0, l.t.waiting.Load(), "", false
+	l.tries.block, l.tries.others, l.tries.crowded, l.tries.relieved = 0, l.of.t.waiting.Load(), "", false
 	if l.said.Refused {
 		l.refused()
 	}
-	rules := l.asked.part.rules(l.t.rules)
+	rules := l.of.way.part.rules(l.of.t.rules)
 	return rules.decide(&l.said, l.charges, l.tries, rulings)
 }
 
 // refused finds what a refusal tells of the attempts so far.
 func (l *lesson) refused() {
-	if named(l.asked.seats, l.said.Reason) >= 0 {
+	if named(l.of.way.seats, l.said.Reason) >= 0 {
 		l.tries.crowded = l.said.Reason
 	}
 	if l.tries.crowded == "" && !l.said.NotRate {
@@ -114,6 +94,6 @@ func (l *lesson) refused() {
 		l.tries.refusals = max(l.tries.refusals, l.emptied())
 	}
 	l.tries.relieved = len(*l.states) > 0 && !slices.ContainsFunc(*l.states, func(s *limitState) bool {
-		return s.accepted.Load() < l.begin.UnixNano()
+		return s.accepted.Load() < l.of.begin.UnixNano()
 	})
 }

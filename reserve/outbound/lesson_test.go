@@ -51,8 +51,10 @@ func TestStageLesson(t *testing.T) {
 					states = append(states, state)
 				}
 				l := lesson{
-					t: transport, asked: &way{charges: charges, own: 2}, response: status(c.said.Status), states: &states,
-					said: c.said, charges: charges, sent: time.Now(), heard: time.Now(), tries: tries{number: 1, repeatable: true},
+					of: &attempt{
+						t: transport, way: &way{charges: charges, own: 2}, response: status(c.said.Status), sent: time.Now(), heard: time.Now(),
+					},
+					said: c.said, charges: charges, states: &states, tries: tries{number: 1, repeatable: true},
 				}
 				l.match()
 				rulings := make([]ruling, len(charges))

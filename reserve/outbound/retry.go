@@ -17,20 +17,22 @@ func (c *call) again(after time.Duration) bool {
 	if !ok {
 		return false
 	}
-	c.backoff = max(0, after)
+	if c.resume = (time.Time{}); after > 0 {
+		c.resume = c.attempt.heard.Add(after)
+	}
 	if c.t.upstreams == nil {
-		c.plan()
+		c.plan(&c.ways[0])
 	}
 	if !c.mayWait() || !c.t.budget.retry() {
 		bodies.Close(next)
 		return false
 	}
-	if c.response != nil {
-		drain(c.response.Body)
-		c.response = nil
+	if r := c.attempt.response; r != nil {
+		drain(r.Body)
+		c.attempt.response = nil
 	}
-	c.end()
-	c.outgoing, c.unsent = next, true
+	c.attempt.end()
+	c.attempt.outgoing, c.attempt.unsent = next, true
 	c.tries.number++
 	c.tries.torn = false
 	return true
@@ -39,7 +41,7 @@ func (c *call) again(after time.Duration) bool {
 func (c *call) mayWait() bool {
 	ctx, end := c.waiting()
 	defer end()
-	if c.backoff == 0 {
+	if c.resume.IsZero() {
 		if c.ask() != nil {
 			return false
 		}
@@ -47,17 +49,16 @@ func (c *call) mayWait() bool {
 		return c.line.Refusal(ctx, c.place, c.t.maxWait) == nil
 	}
 	deadline, hurried := ctx.Deadline()
-	at := c.heard.Add(c.backoff)
-	return ctx.Err() == nil && at.Sub(c.t.now()) <= c.t.maxWait && !(hurried && at.After(deadline))
+	return ctx.Err() == nil && c.resume.Sub(c.t.now()) <= c.t.maxWait && !(hurried && c.resume.After(deadline))
 }
 
 func (c *call) backOff(ctx context.Context) error {
-	if c.backoff == 0 {
+	if c.resume.IsZero() {
 		return nil
 	}
 	c.t.waiting.Add(1)
 	defer c.t.waiting.Add(-1)
-	timer := c.t.watch.NewTimer(c.heard.Add(c.backoff).Sub(c.t.now()))
+	timer := c.t.watch.NewTimer(c.resume.Sub(c.t.now()))
 	defer timer.Stop()
 	select {
 	case <-timer.Chan():

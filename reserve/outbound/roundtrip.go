@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"fmt"
 	"net/http"
 	"regexp"
 
@@ -18,12 +17,12 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c := t.newCall(r)
 	defer c.release()
-	defer c.end()
+	defer c.attempt.end()
 	if err := c.prepare(); err != nil {
 		return nil, c.refuse(err)
 	}
 	if c.free() {
-		c.unsent = false
+		c.attempt.unsent = false
 		return t.base.RoundTrip(r)
 	}
 	t.budget.request()
@@ -37,7 +36,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		case err != nil:
 			return nil, err
 		default:
-			return c.deliver(), nil
+			return c.attempt.deliver(), nil
 		}
 	}
 }
@@ -46,18 +45,20 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 func (t *Transport) CloseIdleConnections() { (&http.Client{Transport: t.base}).CloseIdleConnections() }
 
 func (c *call) exchange() (v verdict, err error) {
-	switch err = c.send(); {
+	a := &c.attempt
+	switch err = a.send(); {
 	case err == nil:
+		c.answer(a.response)
 		return c.obey(), nil
 	case isRefusal(err):
 		c.tries.torn = !untouched.MatchString(err.Error())
-		c.response = &http.Response{
+		a.response = &http.Response{
 			Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests,
-			Header: http.Header{}, Body: http.NoBody, Request: c.outgoing,
+			Header: http.Header{}, Body: http.NoBody, Request: a.outgoing,
 		}
 		return c.obey(), err
 	}
-	c.end() // before it is planned anew
+	a.end() // before it is planned anew
 	return v, err
 }
 
@@ -74,54 +75,4 @@ var (
 func isRefusal(err error) bool {
 	found := calm.FindStringSubmatch(err.Error())
 	return found != nil && found[1] != "too_many_pings"
-}
-
-func (c *call) send() (err error) {
-	c.goes()
-	defer c.count(-1)
-	c.response, err = c.t.base.RoundTrip(c.outgoing)
-	switch {
-	case err != nil:
-		return err
-	case c.response == nil:
-		return valueError(fmt.Sprintf("the response of %T", c.t.base), nil, "a response or an error")
-	case c.response.Body == nil:
-		c.response.Body = http.NoBody
-	}
-	c.answer(c.response)
-	return nil
-}
-
-func (c *call) goes() {
-	waited := c.sent.Sub(c.begin)
-	c.t.log.waited(c.sent, c.request, waited)
-	if hook := c.t.hooks.Waited; hook != nil {
-		hook(c.request, waited)
-	}
-	c.unsent, c.phase = false, out
-	c.count(1)
-}
-
-// deliver gives the caller the response, with the places in flight until the body is over.
-func (c *call) deliver() *http.Response {
-	response := c.response
-	c.response = nil
-	if len(c.seats) > 0 {
-		response.Body = placed(c.request.Context(), response.Body, c.seats)
-		c.seats = nil
-	}
-	return response
-}
-
-func (c *call) refuse(err error) error {
-	if hook := c.t.hooks.Refused; hook != nil {
-		hook(c.request, err)
-	}
-	return err
-}
-
-func (c *call) count(n int64) {
-	for i := range c.charges {
-		c.charges[i].state.out.Add(n)
-	}
 }

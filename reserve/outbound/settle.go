@@ -10,28 +10,28 @@ import (
 )
 
 // settle tells each limit what an attempt used, now or when the body has ended.
-func (c *call) settle(refused bool) {
-	r := c.response
+func (a *attempt) settle(refused bool) {
+	r := a.response
 	var w *watchedBody
-	for i := range c.charges {
-		a := &c.charges[i]
+	for i := range a.way.charges {
+		of := &a.way.charges[i]
 		switch {
-		case a.limit.used != nil && refused:
-			c.settled(a, 0)
-		case a.limit.used != nil:
-			u := a.limit.used(r)
+		case of.limit.used != nil && refused:
+			a.settled(of, 0)
+		case of.limit.used != nil:
+			u := of.limit.used(r)
 			if u == nil {
-				a.keep()
+				of.keep()
 				continue
 			}
 			if w == nil {
-				w = &watchedBody{ReadCloser: r.Body, call: c}
+				w = &watchedBody{ReadCloser: r.Body, attempt: a}
 				w.usages = w.few[:0]
 			}
-			w.usages = append(w.usages, watched{*a, u})
+			w.usages = append(w.usages, watched{*of, u})
 		}
 	}
-	c.phase = idle
+	a.phase = idle
 	if w != nil {
 		w.watch(r)
 	}
@@ -45,8 +45,8 @@ type watched struct {
 // A watchedBody shows its pieces to its usages.
 type watchedBody struct {
 	io.ReadCloser
-	call *call
-	stop func() bool
+	attempt *attempt
+	stop    func() bool
 
 	mu     sync.Mutex
 	ended  bool
@@ -55,7 +55,7 @@ type watchedBody struct {
 }
 
 func (w *watchedBody) watch(r *http.Response) {
-	if ctx := w.call.request.Context(); ctx.Done() != nil {
+	if ctx := w.attempt.request.Context(); ctx.Done() != nil {
 		w.mu.Lock() // it may be over at once
 		w.stop = context.AfterFunc(ctx, w.over)
 		w.mu.Unlock()
@@ -102,7 +102,7 @@ func (w *watchedBody) over() {
 	for i := range w.usages {
 		a := &w.usages[i].charge
 		if n, known := w.usages[i].usage.Used(); known {
-			w.call.settled(a, n)
+			w.attempt.settled(a, n)
 		} else {
 			a.keep()
 		}

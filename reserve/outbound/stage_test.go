@@ -34,7 +34,7 @@ func sent(t *testing.T, by reserve.Reserver, r *http.Request, opts ...Option) *c
 	t.Helper()
 	c := prepared(t, by, r, opts...)
 	require.NoError(t, c.admit())
-	c.unsent, c.phase = false, out
+	c.attempt.unsent, c.attempt.phase = false, out
 	return c
 }
 
@@ -89,7 +89,7 @@ func TestStageLimit(t *testing.T) {
 
 		unknown := prepared(t, reserve.Must(pace.NewBursty(math.Inf(1))), request("GET", ""), Adaptive())
 		require.NoError(t, unknown.ask())
-		require.Equal(t, lim.Of(unknown.charges[0].rate.probe), unknown.place.Options[0].Limits[1].By)
+		require.Equal(t, lim.Of(unknown.attempt.way.charges[0].rate.probe), unknown.place.Options[0].Limits[1].By)
 
 		base := reserve.Must(url.Parse("http://b.test"))
 		two := reserve.Must(NewUpstreams(nil, []Upstream{{Base: base, By: l}, {Base: base, By: other, Tier: 1}})).newCall(request("GET", ""))
@@ -128,23 +128,23 @@ func TestStageInFlight(t *testing.T) {
 	for name, c := range map[string]struct {
 		ends func(c *call) (held bool)
 	}{
-		"granted, and not sent": {func(c *call) bool { c.phase = granted; c.end(); return false }},
+		"granted, and not sent": {func(c *call) bool { c.attempt.phase = granted; c.attempt.end(); return false }},
 		"sent without a response": {func(c *call) bool {
-			c.end()
-			c.end() // does nothing
+			c.attempt.end()
+			c.attempt.end() // does nothing
 			return false
 		}},
 		"refused, and sent again": {func(c *call) bool {
-			c.response = status(429)
-			c.phase = idle
+			c.attempt.response = status(429)
+			c.attempt.phase = idle
 			require.True(t, c.again(time.Second))
 			return false
 		}},
 		"with a response": {func(c *call) bool {
-			c.response = ok("body")
-			c.phase = idle
-			body := c.deliver().Body
-			c.end()
+			c.attempt.response = ok("body")
+			c.attempt.phase = idle
+			body := c.attempt.deliver().Body
+			c.attempt.end()
 			_, err := io.ReadFull(body, make([]byte, 4))
 			require.NoError(t, err)
 			require.Equal(t, 1, c.states[0].taken(), "the server may still work on it")
@@ -200,17 +200,17 @@ func TestStageObey(t *testing.T) {
 				var blamed []string
 				hook := WithHooks(Hooks{Throttled: func(_ *http.Response, limit string, _ time.Duration) { blamed = append(blamed, limit) }})
 				made := sent(t, reserve.Must(pace.NewBursty(1e6)), request("GET", ""), append(c.opts, hook, WithRetries(1))...)
-				defer made.end()
-				made.response = c.response
+				defer made.attempt.end()
+				made.attempt.response = c.response
 				v := made.obey()
 				require.Equal(t, c.again, v.again)
 				require.Equal(t, c.blamed, blamed)
 				var stopped time.Duration
-				if end := made.charges[0].state.stop(time.Now()); !end.IsZero() {
+				if end := made.attempt.way.charges[0].state.stop(time.Now()); !end.IsZero() {
 					stopped = time.Until(end).Round(s)
 				}
 				require.Equal(t, c.stopped, stopped)
-				require.Equal(t, idle, made.phase, "it is settled")
+				require.Equal(t, idle, made.attempt.phase, "it is settled")
 			})
 		})
 	}
@@ -247,16 +247,16 @@ func TestStageRetry(t *testing.T) {
 					r.GetBody = nil
 				}
 				made := sent(t, evenly10(), r, append(c.opts, WithRetries(1))...)
-				defer made.end()
+				defer made.attempt.end()
 				if c.deadline != 0 {
 					ctx, cancel := context.WithTimeout(t.Context(), c.deadline)
 					defer cancel()
 					made.request = made.request.WithContext(ctx)
 				}
 				refusal := &body{Reader: strings.NewReader("too many")}
-				made.response = status(429)
-				made.response.Body = refusal
-				made.heard, made.phase = time.Now(), idle
+				made.attempt.response = status(429)
+				made.attempt.response.Body = refusal
+				made.attempt.heard, made.attempt.phase = time.Now(), idle
 				require.Equal(t, c.want, made.again(c.after))
 				if !c.want {
 					require.Equal(t, 1, made.tries.number)
@@ -266,7 +266,7 @@ func TestStageRetry(t *testing.T) {
 				require.Equal(t, 2, made.tries.number)
 				require.Equal(t, int64(1), refusal.closed.Load())
 				if c.body != "" {
-					require.Equal(t, c.body, string(reserve.Must(io.ReadAll(made.outgoing.Body))))
+					require.Equal(t, c.body, string(reserve.Must(io.ReadAll(made.attempt.outgoing.Body))))
 				}
 				begin := time.Now()
 				require.NoError(t, made.backOff(t.Context()))
@@ -291,9 +291,9 @@ func TestStageSettle(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit   Limit
 		refused bool
-		ends    func(c *call) // nil: the body is read and closed
-		early   int           // of 100, when the response has come
-		want    int           // in the end
+		ends    func(*attempt) // nil: the body is read and closed
+		early   int            // of 100, when the response has come
+		want    int            // in the end
 	}{
 		"the estimate":            {early: 100, want: 100},
 		"what it used":            {limit: Limit{Used: used(30, true)}, early: 100, want: 30},
@@ -301,11 +301,11 @@ func TestStageSettle(t *testing.T) {
 		"a use that is not known": {limit: Limit{Used: used(0, false)}, early: 100, want: 100},
 		"no usage":                {limit: Limit{Used: func(*http.Response) Usage { return nil }}, early: 100, want: 100},
 		"nothing: it was refused": {limit: Limit{Used: used(30, true)}, refused: true},
-		"lost":                    {ends: (*call).end, early: 100, want: 100},
+		"lost":                    {ends: (*attempt).end, early: 100, want: 100},
 		"lost, and known": {
-			limit: Limit{Lost: func(*http.Request) (int, bool) { return 10, true }}, ends: (*call).end, early: 100, want: 10,
+			limit: Limit{Lost: func(*http.Request) (int, bool) { return 10, true }}, ends: (*attempt).end, early: 100, want: 10,
 		},
-		"not sent": {ends: func(c *call) { c.phase = granted; c.end() }, early: 100},
+		"not sent": {ends: func(a *attempt) { a.phase = granted; a.end() }, early: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -317,19 +317,19 @@ func TestStageSettle(t *testing.T) {
 				made := sent(t, nil, request("GET", ""), WithLimit(c.limit))
 				if c.ends != nil {
 					require.Equal(t, c.early, charged())
-					c.ends(made)
+					c.ends(&made.attempt)
 					require.Equal(t, c.want, charged())
 					return
 				}
-				made.response = ok("body")
-				made.settle(c.refused)
+				made.attempt.response = ok("body")
+				made.attempt.settle(c.refused)
 				require.Equal(t, c.early, charged())
-				response := made.deliver()
+				response := made.attempt.deliver()
 				_, err := io.ReadAll(response.Body)
 				require.NoError(t, err)
 				require.NoError(t, response.Body.Close())
 				require.Equal(t, c.want, charged())
-				made.end()
+				made.attempt.end()
 				require.Equal(t, c.want, charged(), "it is settled once")
 			})
 		})

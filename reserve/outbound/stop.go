@@ -51,7 +51,7 @@ func (l *lesson) blocked() (wait time.Duration) {
 	for i, all := 0, l.charges; i < len(all); i++ {
 		if block := &all[i].state.block; blamed(all, i, s) {
 			block.CompareAndSwap(nil, new(adapt.Block))
-			wait = max(wait, block.Load().Refused(l.heard, l.sent, s.Status >= 500))
+			wait = max(wait, block.Load().Refused(l.of.heard, l.of.sent, s.Status >= 500))
 		}
 	}
 	return wait
@@ -63,7 +63,7 @@ func (l *lesson) emptied() (before int) {
 	s := &l.said
 	for i, all := 0, l.charges; i < len(all) && s.Empty; i++ {
 		if state := all[i].state; blamed(all, i, s) {
-			if l.sent.UnixNano() >= state.stopped.Load() {
+			if l.of.sent.UnixNano() >= state.stopped.Load() {
 				state.emptied.Add(1)
 			}
 			before = max(before, int(state.emptied.Load())-1)
@@ -80,13 +80,13 @@ func (l *lesson) unblock() {
 		if block == nil {
 			continue
 		}
-		lasted := block.Accepted(l.heard, l.sent)
+		lasted := block.Accepted(l.of.heard, l.of.sent)
 		switch {
 		case lasted == 0:
 		case a.rate != nil:
-			a.rate.change(func(rate *adapt.Rate) { rate.Blocked(l.heard, lasted) })
+			a.rate.change(func(rate *adapt.Rate) { rate.Blocked(l.of.heard, lasted) })
 		default:
-			l.t.believes(a, func(told *adapt.Told) { told.Blocked(l.heard, lasted) })
+			l.of.t.believes(a, func(told *adapt.Told) { told.Blocked(l.of.heard, lasted) })
 		}
 	}
 }

@@ -84,18 +84,18 @@ func (l *lesson) doubt(a, blamed *charge, stop time.Duration) {
 		o, _ := a.of.Outlook() // not under the belief's lock
 		stored = o.Stored
 	}
-	l.t.believes(a, func(told *adapt.Told) {
-		busy := l.response.StatusCode >= 500
-		hold = told.Refused(l.heard, l.sent, stop, float64(a.Permits), a.inUse, busy)
+	l.of.t.believes(a, func(told *adapt.Told) {
+		busy := l.of.response.StatusCode >= 500
+		hold = told.Refused(l.of.heard, l.of.sent, stop, float64(a.Permits), a.inUse, busy)
 		a.belief.stored = stored
 	})
-	if even := a.belief.even.Load(); even != nil && hold > 0 && (a.stopsWith(blamed) || stop == 0) && !l.t.pauseRefused {
-		even.PauseUntil(l.heard.Add(hold))
+	if even := a.belief.even.Load(); even != nil && hold > 0 && (a.stopsWith(blamed) || stop == 0) && !l.of.t.pauseRefused {
+		even.PauseUntil(l.of.heard.Add(hold))
 	}
-	if log := l.t.log; log != nil {
-		if misfit := a.belief.warn(l.heard); misfit != "" {
+	if log := l.of.t.log; log != nil {
+		if misfit := a.belief.warn(l.of.heard); misfit != "" {
 			const says = "outbound: a limit does not fit the server"
-			log.misfits.write(log.logger, l.heard, l.request, says, "limit", a.name(), "seen", misfit)
+			log.misfits.write(log.logger, l.of.heard, l.of.request, says, "limit", a.name(), "seen", misfit)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 // soon is how early a call is granted, so that waking late loses nothing.
 const soon = 50 * time.Millisecond
 
-func (c *call) lineKey() (k lineKey) {
+func (ws ways) lineKey() (k lineKey) {
 	n := 0
-	for _, w := range c.served {
+	for _, w := range ws.served {
 		for _, list := range [][]charge{w.charges, w.seats} { // a full host stops no other
 			for i := range list {
 				k.add(n, list[i].id())
@@ -32,7 +32,7 @@ func (c *call) lineKey() (k lineKey) {
 func (c *call) newLine(kept bool) *line {
 	t := c.t
 	var watched [][]queue.Option
-	if kept || t.upstreams != nil || !c.local() {
+	if kept || t.upstreams != nil || !c.ways[0].local() {
 		watched = append(watched, c.place.Options)
 	}
 	set := queue.Settings{Clock: t.clock, Slack: soon}
@@ -51,9 +51,9 @@ func (c *call) newLine(kept bool) *line {
 	return &line{Queue: queue.New(set, watched...)}
 }
 
-func (c *call) local() bool {
-	for i := range c.charges {
-		if !c.charges[i].of.Traits().Tunable {
+func (w *way) local() bool {
+	for i := range w.charges {
+		if !w.charges[i].of.Traits().Tunable {
 			return false
 		}
 	}
@@ -76,13 +76,13 @@ func (c *call) ask() (err error) {
 	if again || len(c.ways) > 1 {
 		c.place.Options = make([]queue.Option, len(c.ways))
 	}
-	for i, w := range c.served {
+	for i, w := range c.ways.served {
 		c.option(i, w, again)
 	}
 	if c.t.upstreams != nil {
 		c.choices()
 	}
-	c.line = c.t.lines.enter(c.lineKey(), c.newLine)
+	c.line = c.t.lines.enter(c.ways.lineKey(), c.newLine)
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (a *charge) gates(limits []queue.Limit) []queue.Limit {
 
 // renew updates the estimates of the first call, or returns an error if its limits have changed.
 func (c *call) renew() error {
-	for o, w := range c.served {
+	for o, w := range c.ways.served {
 		if c.changed(w) {
 			return errChanged
 		}

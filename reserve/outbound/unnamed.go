@@ -14,10 +14,10 @@ func (l *lesson) unnamed(n *names, s *reply.Reply) (of route) {
 	if s.Refused || len(s.Limits) != 1 || s.Limits[0].Name != "" || s.Limits[0].Bucket || s.Limits[0].Size < 1 {
 		return of
 	}
-	size, heard := s.Limits[0].Size, l.heard
+	size, heard := s.Limits[0].Size, l.of.heard
 	var room [maxRoutes]uint64
-	hashes := routesOf(l.asked.subject, room[:0])
-	before, _ := l.t.learned.routes.get(hashes[len(hashes)-1])
+	hashes := routesOf(l.of.way.subject, room[:0])
+	before, _ := l.of.t.learned.routes.get(hashes[len(hashes)-1])
 	of = route{window: before.window, ends: heard.Add(s.Limits[0].Ends), said: heard}
 	switch {
 	case sameEnd(of.ends, before.ends):

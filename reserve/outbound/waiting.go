@@ -26,8 +26,8 @@ type reason struct {
 }
 
 func (c *call) reason() reason {
-	r := reason{states: slices.Clone(c.states), resume: c.heard.Add(c.backoff)}
-	for _, w := range c.served {
+	r := reason{states: slices.Clone(c.states), resume: c.resume}
+	for _, w := range c.ways.served {
 		r.seats = append(r.seats, w.seats...)
 	}
 	return r
@@ -108,11 +108,11 @@ func (w *watch) log(now time.Time, why Waiting) time.Duration {
 	if log == nil || w.logged {
 		return lookAgain
 	}
-	if left := w.c.begin.Add(log.longerThan).Sub(now); left > 0 {
+	if left := w.c.attempt.begin.Add(log.longerThan).Sub(now); left > 0 {
 		return left
 	}
 	w.logged = true
-	log.waits(now, w.c.request, now.Sub(w.c.begin), why)
+	log.waits(now, w.c.request, now.Sub(w.c.attempt.begin), why)
 	return lookAgain
 }
 
@@ -170,8 +170,8 @@ func (c *call) blame(err error) error {
 
 // rename gives a limit that has a name elsewhere the name that it has here.
 func (c *call) rename(err *reserve.WaitError) error {
-	for i := range c.charges {
-		if a := &c.charges[i]; a.of.Name() == err.Limit && a.name() != "" {
+	for a := range c.ways.charges {
+		if a.of.Name() == err.Limit && a.name() != "" {
 			named := *err
 			named.Limit = a.name()
 			return &named
@@ -183,8 +183,7 @@ func (c *call) rename(err *reserve.WaitError) error {
 // dearLimit returns the name of the limit at which the call's cost would wait longest; "": none.
 func (c *call) dearLimit() (name string) {
 	longest := time.Duration(0)
-	for i := range c.charges {
-		a := &c.charges[i]
+	for a := range c.ways.charges {
 		if wait, err := a.of.Peek(a.Permits); err == nil && wait > longest {
 			longest, name = wait, a.name()
 		}

@@ -27,9 +27,32 @@ type way struct {
 	part     *part     // of the requests, with its own rules; nil: none
 }
 
+// ways are one for each upstream, or for the only server.
+type ways []way
+
+// served yields the ways of upstreams that serve the call.
+func (ws ways) served(yield func(int, *way) bool) {
+	for i := range ws {
+		if ws[i].subject != nil && !yield(i, &ws[i]) {
+			return
+		}
+	}
+}
+
+// charges yields those of the ways of served.
+func (ws ways) charges(yield func(*charge) bool) {
+	for _, w := range ws.served {
+		for i := range w.charges {
+			if !yield(&w.charges[i]) {
+				return
+			}
+		}
+	}
+}
+
 func (c *call) prepare() error {
 	if u := c.t.upstreams; u != nil {
-		c.ways = make([]way, len(u.all))
+		c.ways = make(ways, len(u.all))
 	}
 	served := false
 	for i := range c.ways {
@@ -49,68 +72,59 @@ func (c *call) prepare() error {
 }
 
 func (c *call) chargeWays() error {
-	for _, w := range c.served {
-		c.way = w
-		if err := c.chargeWay(); err != nil {
+	for _, w := range c.ways.served {
+		if err := c.chargeWay(w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *call) chargeWay() error {
-	t, own := c.t, c.way.upstream
-	c.charges, c.seats, c.part = c.charges[:0], c.seats[:0], t.partOf(c.subject)
-	holds := holding(c.subject)
+func (c *call) chargeWay(w *way) error {
+	t, own := c.t, w.upstream
+	w.charges, w.seats, w.part = w.charges[:0], w.seats[:0], t.partOf(w.subject)
+	holds := holding(w.subject)
 	for i := range t.inFlight {
-		if l := &t.inFlight[i]; holds(l) && l.cost(c.subject) > 0 {
-			key, _ := l.scope(c.subject)
-			c.sit(l, key, nil)
+		if l := &t.inFlight[i]; holds(l) && l.cost(w.subject) > 0 {
+			key, _ := l.scope(w.subject)
+			c.sit(w, l, key, nil)
 		}
 	}
 	for i := range t.limits {
 		if l := &t.limits[i]; holds(l) {
-			if err := c.chargeLimit(l, l.cost(c.subject)); err != nil {
+			if err := c.chargeLimit(w, l, l.cost(w.subject)); err != nil {
 				return err
 			}
 		}
 	}
-	if own != nil && len(c.charges) == 0 {
-		c.charge(&t.limits[0], own.number, own.By, 1)
+	if own != nil && len(w.charges) == 0 {
+		c.charge(w, &t.limits[0], own.number, own.By, 1)
 	}
-	c.own = len(c.charges)
-	c.plan()
+	w.own = len(w.charges)
+	c.plan(w)
 	return nil
 }
 
-func (c *call) chargeLimit(l *limit, permits int) error {
-	if own := c.way.upstream; l.upstream {
+func (c *call) chargeLimit(w *way, l *limit, permits int) error {
+	if own := w.upstream; l.upstream {
 		if own.limited || own.Prepare == nil {
-			c.charge(l, own.number, own.By, max(1, permits)) // it has to go to one of them
+			c.charge(w, l, own.number, own.By, max(1, permits)) // it has to go to one of them
 		}
 		return nil
 	}
 	if permits <= 0 {
 		return nil
 	}
-	key, by := l.scope(c.subject)
+	key, by := l.scope(w.subject)
 	if isnil.Value(by) {
 		return valueError("the limiter of "+fmt.Sprint(key), nil, "a Reserver")
 	}
 	if lim.Of(by).Traits().InFlight {
-		c.sit(l, key, by)
+		c.sit(w, l, key, by)
 	} else {
-		c.charge(l, key, by, permits)
+		c.charge(w, l, key, by, permits)
 	}
 	return nil
-}
-
-func (c *call) served(yield func(int, *way) bool) {
-	for i := range c.ways {
-		if c.ways[i].subject != nil && !yield(i, &c.ways[i]) {
-			return
-		}
-	}
 }
 
 // changed reports whether the limits of the request differ from the limits that it was charged for.
@@ -157,9 +171,9 @@ func (w *way) dearest() (most *charge) {
 	return most
 }
 
-func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
-	c.charges = append(c.charges, charge{ask: ask{By: by, of: lim.Of(by), Permits: permits}, limit: l, key: key})
-	c.t.use(&c.charges[len(c.charges)-1], c.subject, &c.states)
+func (c *call) charge(w *way, l *limit, key any, by reserve.Reserver, permits int) {
+	w.charges = append(w.charges, charge{ask: ask{By: by, of: lim.Of(by), Permits: permits}, limit: l, key: key})
+	c.t.use(&w.charges[len(w.charges)-1], w.subject, &c.states)
 }
 
 // use finds what is known of a charge's limit and key. Each state is in states once.
@@ -180,14 +194,14 @@ func (t *Transport) use(a *charge, subject *http.Request, states *[]*limitState)
 }
 
 // sit adds a limit on calls in flight, with places of its own or of the transport's (nil).
-func (c *call) sit(l *limit, key any, places reserve.Reserver) {
+func (c *call) sit(w *way, l *limit, key any, places reserve.Reserver) {
 	a := charge{ask: ask{By: places, Permits: 1}, limit: l, key: key}
 	if places == nil {
-		c.t.watchState(&a, c.subject, &c.states)
+		c.t.watchState(&a, w.subject, &c.states)
 		a.By = a.state.by
 	}
 	a.of = lim.Of(a.By)
-	c.seats = append(c.seats, a)
+	w.seats = append(w.seats, a)
 }
 
 // controllerOf returns a limiter's controller. Keys with the same *reserve.Limiter share it: two would take each
