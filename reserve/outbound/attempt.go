@@ -123,7 +123,7 @@ func (a *attempt) count(n int64) {
 func (a *attempt) read() reply.Reply {
 	theirs := a.response.Request
 	a.response.Request = a.outgoing // an upstream's, and not its caller's
-	s := reply.Read(a.response, a.heard, a.t.dialectsOf(a.way.part))
+	s := a.t.readerOf(a.way.part).Read(a.response, a.heard)
 	a.response.Request = theirs
 	return s
 }

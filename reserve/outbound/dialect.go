@@ -133,5 +133,5 @@ func (d Dialect) expanded() reply.Dialect {
 			return left
 		}
 	}
-	return of.Expanded()
+	return of
 }

@@ -13,7 +13,8 @@ import (
 type part struct {
 	holds    func(*http.Request) bool
 	longest  time.Duration   // see WithMaxRetryAfter; 0: as for all requests
-	dialects []reply.Dialect // its own, and from New on all that hold
+	dialects []reply.Dialect // its own
+	reader   *reply.Reader   // of all that hold
 }
 
 // Only makes options hold for some of the requests: the limits of [WithLimit], [PerKey] and [WithMaxInFlight],
@@ -96,9 +97,8 @@ func (t *Transport) divide() {
 		}
 		return 0
 	})
-	own := len(t.dialects) - len(reply.Dialects)
 	for _, p := range t.parts {
-		p.dialects = slices.Concat(t.dialects[:own], p.dialects, reply.Dialects)
+		p.reader = reply.NewReader(slices.Concat(t.dialects, p.dialects))
 		if t.ownLongest {
 			p.longest = 0
 		}
@@ -137,12 +137,12 @@ func (p *part) rules(of rules) rules {
 	return of
 }
 
-// dialectsOf returns the dialects for the requests of a part, or for all if it is nil.
-func (t *Transport) dialectsOf(p *part) []reply.Dialect {
+// readerOf returns the reader of responses to a part's requests, or to all if it is nil.
+func (t *Transport) readerOf(p *part) *reply.Reader {
 	if p != nil {
-		return p.dialects
+		return p.reader
 	}
-	return t.dialects
+	return t.reader
 }
 
 // alone reports whether the caller has no limits for the call.

@@ -54,8 +54,9 @@ import (
 //     49/s, the server's rate less 2 %.
 type Transport struct {
 	settings
-	base  http.RoundTripper
-	watch clockwork.Clock // never nil
+	base   http.RoundTripper
+	watch  clockwork.Clock // never nil
+	reader *reply.Reader
 
 	lines       lines
 	unlimited   *reserve.Policy
@@ -111,7 +112,7 @@ type Transport struct {
 // New returns a *[reserve.ValueError] if base or by is a nil pointer, or an option is nil or has a bad value.
 func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transport, error) {
 	t := &Transport{base: base, settings: settings{
-		maxWait: reserve.Forever, expires: expiry, rules: rules{maxRetryAfter: 5 * time.Minute}, dialects: reply.Dialects,
+		maxWait: reserve.Forever, expires: expiry, rules: rules{maxRetryAfter: 5 * time.Minute},
 	}}
 	if base == nil {
 		t.base = http.DefaultTransport
@@ -135,6 +136,7 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 	if err := t.checkRetries(); err != nil {
 		return nil, err
 	}
+	t.reader = reply.NewReader(t.dialects)
 	t.divide()
 	t.learned = newLearned(t.unlimited, len(t.limits) == 0 || t.limits[0].part != nil)
 	t.whole = slices.ContainsFunc(t.limits, func(l limit) bool { return l.whole })

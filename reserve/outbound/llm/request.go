@@ -115,7 +115,7 @@ func (c *call) answered(r *http.Response) {
 		return
 	}
 	now := a.of.clock.Now()
-	said := reply.Read(r, now, reply.Dialects)
+	said := reply.Read(r, now)
 	if c.large = nil; said.Refused && !said.Final {
 		if c.large = c.fits(); c.large != nil {
 			r.Header.Set("X-Should-Retry", "false")

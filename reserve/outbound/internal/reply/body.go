@@ -11,7 +11,6 @@ import (
 
 type body struct {
 	of    *http.Response
-	at    string // see host
 	clock clock
 	begin []byte
 	ready bool
@@ -26,15 +25,15 @@ func (b *body) text() []byte {
 }
 
 // hear reads the signs and the body.
-func (b *body) hear(dialects []Dialect, s *Reply) {
+func (r *Reader) hear(b *body, s *Reply) {
 	forbidden := b.of.StatusCode == http.StatusForbidden
-	sign := b.sign(dialects, s.Refused || forbidden)
+	sign := r.sign(b, s.Refused || forbidden)
 	if sign != nil {
 		s.Refused, s.Final, s.Penalty = true, sign.Final, sign.After
 		s.NotRate = s.NotRate || sign.NotRate
 	}
 	if s.Refused || forbidden {
-		b.read(dialects, s)
+		r.body(b, s)
 	}
 	for i := range s.Limits { // a query costs more than is left
 		if l := &s.Limits[i]; l.Ends > 0 && sign != nil && sign.asks && sign.After == 0 && !s.Told {
@@ -44,32 +43,24 @@ func (b *body) hear(dialects []Dialect, s *Reply) {
 }
 
 // sign returns the first sign that is there. Without a status it is in a refusal, or a 403.
-func (b *body) sign(dialects []Dialect, refused bool) *Sign {
-	for i := range dialects {
-		d := &dialects[i]
-		signs := d.Signs
-		if b.of.StatusCode == http.StatusOK && !refused { // fast path
-			signs = d.at200
-		}
-		for j := range signs {
-			sign := &signs[j]
-			is := (sign.Status != 0 || sign.Body == "" || refused) && sign.on(b)
-			if is && sign.asks {
-				_, is = d.Body(b.of, b.text())
-			}
-			if is {
-				return sign
-			}
-		}
+func (r *Reader) sign(b *body, refused bool) *Sign {
+	signs := &r.signs
+	if b.of.StatusCode == http.StatusOK && !refused { // fast path
+		signs = &r.at200
 	}
-	return nil
+	return signs.first(b.host(), func(sign *signOf) bool {
+		is := (sign.Status != 0 || sign.Body == "" || refused) && sign.on(b)
+		if is && sign.asks {
+			_, is = sign.dialect.Body(b.of, b.text())
+		}
+		return is
+	})
 }
 
 func (s *Sign) on(b *body) bool {
 	h, r := b.of.Header, b.of.Request
 	switch { // what does not hold
 	case s.Status != 0 && s.Status != b.of.StatusCode:
-	case s.Host != "" && !isAt(b.host(), s.Host):
 	case s.Path != "" && (r == nil || !strings.HasSuffix(r.URL.Path, s.Path)):
 	case s.Header != "" && (len(h[s.Header]) == 0 || !strings.Contains(h[s.Header][0], s.Value)):
 	case s.untold && (get(h, "Retry-After") != "" || get(h, "Anthropic-Ratelimit-Unified-Reset") != "" ||
@@ -88,10 +79,10 @@ var passing = regexp.MustCompile(`minute|concurrent`)
 
 // host returns the name of the request's host; "": there is no request.
 func (b *body) host() string {
-	if b.at == "" && b.of.Request != nil {
-		b.at = b.of.Request.URL.Hostname()
+	if b.of.Request == nil {
+		return ""
 	}
-	return b.at
+	return b.of.Request.URL.Hostname()
 }
 
 // isAt reports whether a host is another, or below it.
@@ -100,9 +91,9 @@ func isAt(name, host string) bool {
 	return strings.HasSuffix(name, host) && (below == 0 || name[below-1] == '.')
 }
 
-func (b *body) read(dialects []Dialect, s *Reply) {
-	for i := range dialects {
-		d := &dialects[i]
+func (r *Reader) body(b *body, s *Reply) {
+	for i := range r.dialects {
+		d := &r.dialects[i]
 		if d.Body == nil {
 			continue
 		}
@@ -110,7 +101,7 @@ func (b *body) read(dialects []Dialect, s *Reply) {
 			return
 		}
 		said, ok := d.Body(b.of, b.text())
-		if (ok || s.Refused && said.headers != nil) && s.take(&said, b.clock, dialects) {
+		if (ok || s.Refused && said.headers != nil) && r.take(&said, b.clock, s) {
 			return
 		}
 	}
@@ -118,7 +109,7 @@ func (b *body) read(dialects []Dialect, s *Reply) {
 
 // take adds what a body says, and reports whether that has a wait. It is more precise than a header's whole seconds; if
 // they differ by more, the header counts.
-func (s *Reply) take(said *Refusal, clock clock, dialects []Dialect) (waits bool) {
+func (r *Reader) take(said *Refusal, clock clock, s *Reply) (waits bool) {
 	s.Refused = true
 	s.Final, s.NotRate, s.Whole = s.Final || said.Final, s.NotRate || said.NotRate, s.Whole || said.Whole
 	var in Reply
@@ -130,7 +121,7 @@ func (s *Reply) take(said *Refusal, clock clock, dialects []Dialect) (waits bool
 		s.After, s.Told, s.Undated = in.After, true, in.Undated
 	}
 	if !s.Told && len(s.Limits) == 0 {
-		readLimits(said.headers, clock, dialects, s)
+		r.limits(said.headers, clock, s)
 	}
 	return in.After > 0
 }

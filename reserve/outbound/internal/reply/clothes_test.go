@@ -60,7 +60,7 @@ func TestCodesInBodies(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := &http.Response{StatusCode: c.status, Header: headers(json, "X-Amzn-Requestid: 1"), Body: io.NopCloser(strings.NewReader(c.body))}
 			r.Request = httptest.NewRequest(http.MethodPost, c.url, nil)
-			s := Read(r, received, Dialects)
+			s := Read(r, received)
 			require.Equal(t, c.want, Reply{Refused: s.Refused, Final: s.Final, NotRate: s.NotRate, After: s.After})
 			body, err := io.ReadAll(r.Body)
 			require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestCompressed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &http.Response{StatusCode: 429, Header: headers("Content-Encoding: " + c.encoding), Body: io.NopCloser(strings.NewReader(c.body))}
-			require.Equal(t, c.want, Read(r, received, Dialects).After)
+			require.Equal(t, c.want, Read(r, received).After)
 			got, err := io.ReadAll(r.Body)
 			require.NoError(t, err)
 			require.Equal(t, c.body, string(got))

@@ -3,6 +3,7 @@ package reply
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,9 +23,7 @@ type Dialect struct {
 
 	each  bool    // see Key
 	names []names // for each of Of
-	rates bool    // all its headers have "Rate" in their names
 	needs string  // a header without which Read says nothing; "": not known
-	at200 []Sign  // of Signs, what a response 200 may have
 }
 
 // A Sign is outbound's.
@@ -59,16 +58,21 @@ type Refusal struct {
 // names are a dialect's headers for one limit, in canonical form.
 type names struct{ of, limit, remaining, reset string }
 
-// Expanded returns the dialect with headers in canonical form, as [Read] needs it.
-func (d Dialect) Expanded() Dialect {
+// expanded returns dialects with headers in canonical form.
+func expanded(dialects []Dialect) []Dialect {
+	dialects = slices.Clone(dialects)
+	for i := range dialects {
+		dialects[i].expand()
+	}
+	return dialects
+}
+
+func (d *Dialect) expand() {
 	of := d.Of
 	if len(of) == 0 {
 		of = []string{""}
 	}
-	d.names, d.rates = nil, d.Read == nil
-	for _, pattern := range []string{d.Limit, d.Remaining, d.Reset} {
-		d.rates = d.rates && (pattern == "" || strings.Contains(http.CanonicalHeaderKey(pattern), "Rate"))
-	}
+	d.names = nil
 	for _, name := range of {
 		header := func(pattern string) string {
 			return http.CanonicalHeaderKey(strings.Replace(pattern, "*", name, 1))
@@ -78,22 +82,10 @@ func (d Dialect) Expanded() Dialect {
 	for _, name := range []*string{&d.Reason, &d.Key, &d.Whole} {
 		*name = http.CanonicalHeaderKey(*name)
 	}
-	d.at200 = nil
+	d.Signs = slices.Clone(d.Signs)
 	for i := range d.Signs {
-		sign := &d.Signs[i]
-		sign.Header = http.CanonicalHeaderKey(sign.Header)
-		if sign.Status == http.StatusOK || sign.Status == 0 && sign.Body == "" {
-			d.at200 = append(d.at200, *sign)
-		}
+		d.Signs[i].Header = http.CanonicalHeaderKey(d.Signs[i].Header)
 	}
-	return d
-}
-
-func expanded(dialects ...Dialect) []Dialect {
-	for i := range dialects {
-		dialects[i] = dialects[i].Expanded()
-	}
-	return dialects
 }
 
 func get(h http.Header, name string) string {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Dialects are the known dialects, in the order of trying. Reset-After comes before Reset: no wrong clock changes it.
-var Dialects = expanded([]Dialect{
+// known reads the known dialects, in the order of trying. Reset-After comes before Reset: no wrong clock changes it.
+var known = newReader(expanded([]Dialect{
 	{Name: "OpenAI, Azure OpenAI",
 		Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
 		Of: []string{"requests", "tokens"}, Bucket: true, Signs: []Sign{
@@ -91,7 +91,7 @@ var Dialects = expanded([]Dialect{
 			"minimax.io"),
 		each(Sign{Status: 400, asks: true}, "facebook.com", "instagram.com", "aliyuncs.com", "netsuite.com", "deribit.com"),
 	)},
-}...)
+}))
 
 // each returns a sign for each host. Where the body is asked, it is JSON.
 func each(of Sign, hosts ...string) (signs []Sign) {

@@ -7,15 +7,12 @@ import (
 )
 
 // readDialects reads the first dialect that the server speaks, and those with a Read function.
-func readDialects(h http.Header, clock clock, dialects []Dialect, s *Reply) {
-	rates, found := false, false // fast path: most responses have no such header
-	for name := range h {
-		rates = rates || strings.Contains(name, "Rate")
-	}
-	for i := range dialects {
-		d := &dialects[i]
+func (r *Reader) readDialects(h http.Header, clock clock, s *Reply) {
+	found := false
+	for i := range r.dialects {
+		d := &r.dialects[i]
 		switch {
-		case d.rates && !rates, d.needs != "" && len(h[d.needs]) == 0:
+		case d.needs != "" && len(h[d.needs]) == 0:
 		case d.Read != nil:
 			for _, l := range d.Read(h, clock.now()) {
 				d.left(s, l)

@@ -32,7 +32,7 @@ func (c *saying) read(t *testing.T) Reply {
 	h.Set("Date", cmp.Or(h.Get("Date"), "Sat, 21 Nov 2026 12:00:00 GMT"))
 	r := &http.Response{StatusCode: c.status, Header: h, Body: io.NopCloser(strings.NewReader(c.body))}
 	r.Request = httptest.NewRequest(http.MethodPost, cmp.Or(c.url, "https://api.example.com/v1/x"), nil)
-	s := Read(r, received, Dialects)
+	s := Read(r, received)
 	body, err := io.ReadAll(r.Body)
 	require.NoError(t, err)
 	require.Equal(t, c.body, string(body), "the caller reads it, too")
@@ -210,7 +210,7 @@ func TestSlowBody(t *testing.T) {
 					w.CloseWithError(end)
 				}()
 				r := &http.Response{StatusCode: 429, Header: http.Header{}, Body: body}
-				require.Equal(t, 30*time.Second, Read(r, received, Dialects).After)
+				require.Equal(t, 30*time.Second, Read(r, received).After)
 				require.Equal(t, maxPeek, time.Since(begin))
 				all, err := io.ReadAll(r.Body)
 				require.Equal(t, `{"retry_after":30,"x":1}`, string(all))

@@ -73,33 +73,11 @@ func (s *Reply) HasRoom() bool {
 	return len(s.Limits) > 0 && !slices.ContainsFunc(s.Limits, full)
 }
 
-// Read reads a response received at that time. It ignores malformed headers, and puts back what it reads of the body.
-func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
-	clock := clock{of: r.Header, received: received}
-	cached := false
-	if clock.age, cached = cachedFor(r.Header); cached && !Refuses(r.StatusCode) {
-		return Reply{Cached: true}
-	}
-	s.Status = r.StatusCode
-	readRetryAfter(r.Header, clock, &s)
-	if !cached {
-		readLimits(r.Header, clock, dialects, &s)
-	}
-	s.Refused = refused(r, &s)
-	body := body{of: r, clock: clock}
-	body.hear(dialects, &s)
-	s.cause(r.Header, dialects)
-	if !s.Refused {
-		s.Final, s.NotRate, s.Whole, s.Reason = false, false, false, ""
-	}
-	return s
-}
-
 // cause reads which limit a response speaks of, why a refusal was, and whom it concerns.
-func (s *Reply) cause(h http.Header, dialects []Dialect) {
+func (r *Reader) cause(h http.Header, s *Reply) {
 	s.Final = s.Final || get(h, "X-Should-Retry") == "false" || get(h, "Stripe-Should-Retry") == "false"
-	for i := range dialects {
-		d := &dialects[i]
+	for i := range r.dialects {
+		d := &r.dialects[i]
 		if name := get(h, d.Key); name != "" && s.Key.Name == "" {
 			s.Key = Key{cut(name), d.each}
 		}
@@ -109,10 +87,10 @@ func (s *Reply) cause(h http.Header, dialects []Dialect) {
 	}
 }
 
-// readLimits reads what is left.
-func readLimits(h http.Header, clock clock, dialects []Dialect, s *Reply) {
+// limits reads what is left.
+func (r *Reader) limits(h http.Header, clock clock, s *Reply) {
 	if !readDraft(h, s) {
-		readDialects(h, clock, dialects, s)
+		r.readDialects(h, clock, s)
 	}
 }
 

@@ -26,7 +26,7 @@ func headers(lines ...string) http.Header {
 
 // read reads a response with a status and these headers.
 func read(status int, h http.Header) Reply {
-	return Read(&http.Response{StatusCode: status, Header: h, Body: http.NoBody}, received, Dialects)
+	return Read(&http.Response{StatusCode: status, Header: h, Body: http.NoBody}, received)
 }
 
 func TestRetryAfter(t *testing.T) {
@@ -248,8 +248,8 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("Sat, 21 Nov 9999 12:00:00 UTC", "", "", "", "-1", "-9223372036854775808ns", "0.00",
 		`{"error":{"details":[{"@type":"google.rpc.RetryInfo","retryDelay":"-1s"}]}}`)
 	f.Fuzz(func(t *testing.T, retryAfter, date, policy, limit, remaining, reset, millis, body string) {
-		for i := range Dialects {
-			d := &Dialects[i]
+		for i := range known.dialects {
+			d := &known.dialects[i]
 			h := http.Header{}
 			for name, value := range map[string]string{
 				"Retry-After": retryAfter, "Date": date, "RateLimit-Policy": policy, "Retry-After-Ms": millis,
@@ -263,7 +263,7 @@ func FuzzHeaders(f *testing.F) {
 				for _, v := range []string{limit, ""} {
 					h.Set("RateLimit", v)
 					r := &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body))}
-					s := Read(r, received, Dialects)
+					s := Read(r, received)
 					waits := []time.Duration{s.After}
 					for _, l := range s.Limits {
 						waits = append(waits, l.Stop, l.Wants(1), l.Wants(1e9))
@@ -308,7 +308,7 @@ func TestKeys(t *testing.T) {
 		{429, []string{"X-RateLimit-Scope: user", "X-RateLimit-Bucket: abcd"}, `{"retry_after":0.5,"global":false}`, Key{Name: "abcd", Each: true}, false},
 		{429, nil, `{"retry_after":0.5,"global":"yes"}`, Key{}, false},
 	} {
-		s := Read(&http.Response{StatusCode: c.status, Header: headers(c.lines...), Body: io.NopCloser(strings.NewReader(c.body))}, time.Now(), Dialects)
+		s := Read(&http.Response{StatusCode: c.status, Header: headers(c.lines...), Body: io.NopCloser(strings.NewReader(c.body))}, time.Now())
 		require.Equal(t, c.key, s.Key, "%v", c.lines)
 		require.Equal(t, c.whole, s.Whole, "%v %s", c.lines, c.body)
 	}
@@ -337,7 +337,7 @@ func TestTooLongIsMalformed(t *testing.T) {
 		of := func(value string) Reply {
 			h := headers(append(c.more, c.line+value)...)
 			body := strings.ReplaceAll(c.body, "99999999", map[bool]string{true: "99999999", false: `"soon"`}[value == tooLong])
-			return Read(&http.Response{StatusCode: 429, Header: h, Body: io.NopCloser(strings.NewReader(body))}, received, Dialects)
+			return Read(&http.Response{StatusCode: 429, Header: h, Body: io.NopCloser(strings.NewReader(body))}, received)
 		}
 		require.Equal(t, of("soon"), of(tooLong), c.line)
 	}

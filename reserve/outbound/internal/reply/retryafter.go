@@ -8,14 +8,16 @@ import (
 	"time"
 )
 
+var retryAfters = []string{
+	"Retry-After-Ms", "X-Ms-Retry-After-Ms", "Grpc-Retry-Pushback-Ms", "X-Amz-Retry-After", "Retry-After",
+	"X-Ratelimit-Retry-After", "X-Rate-Limit-Retry-After-Seconds", "X-Retry-After",
+	"X-Ogw-Ratelimit-Reset", "Gw-Ratelimit-Reset",
+}
+
 // readRetryAfter reads Retry-After (RFC 9110, 10.2.3), after more precise milliseconds (OpenAI's, Azure's, AWS'), and
 // before other spellings. A cache may have kept them for a while.
 func readRetryAfter(h http.Header, clock clock, s *Reply) {
-	for _, name := range [...]string{
-		"Retry-After-Ms", "X-Ms-Retry-After-Ms", "Grpc-Retry-Pushback-Ms", "X-Amz-Retry-After", "Retry-After",
-		"X-Ratelimit-Retry-After", "X-Rate-Limit-Retry-After-Seconds", "X-Retry-After",
-		"X-Ogw-Ratelimit-Reset", "Gw-Ratelimit-Reset",
-	} {
+	for _, name := range retryAfters {
 		for _, v := range h[name] { // the longest counts
 			if strings.HasSuffix(name, "-Ms") || name == "X-Amz-Retry-After" || name == "Gw-Ratelimit-Reset" {
 				v += "ms"

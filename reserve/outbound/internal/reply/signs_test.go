@@ -51,7 +51,7 @@ func TestSigns(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := &http.Response{StatusCode: c.status, Header: headers(c.header...), Body: io.NopCloser(strings.NewReader(c.body))}
 			r.Request = httptest.NewRequest(http.MethodPost, cmp.Or(c.url, "https://api.example.com/"), nil)
-			s := Read(r, received, Dialects)
+			s := Read(r, received)
 			require.Equal(t, c.refused, s.Refused)
 			require.Equal(t, c.final, s.Final)
 			require.Equal(t, c.after, s.After)
@@ -92,12 +92,12 @@ func TestLefts(t *testing.T) {
 		{"Salesforce", []string{"Sforce-Limit-Info: api-usage=18/15000"}, &usage, Limit{Left: 14982, Ends: 24 * time.Hour}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dialects := Dialects
+			reader := known
 			if c.dialect != nil {
-				dialects = []Dialect{c.dialect.Expanded()}
+				reader = NewReader([]Dialect{*c.dialect})
 			}
 			r := &http.Response{StatusCode: 200, Header: headers(c.header...), Body: http.NoBody}
-			s := Read(r, received, dialects)
+			s := reader.Read(r, received)
 			if c.want == (Limit{}) {
 				require.Empty(t, s.Limits)
 				return
@@ -121,7 +121,7 @@ func TestRetryAfterWithUnit(t *testing.T) {
 // recover.
 func TestPanicWhilePeeking(t *testing.T) {
 	r := &http.Response{StatusCode: 429, Header: http.Header{}, Body: panics{}}
-	require.True(t, Read(r, received, Dialects).Refused)
+	require.True(t, Read(r, received).Refused)
 	require.PanicsWithValue(t, "on purpose", func() { io.ReadAll(r.Body) })
 	require.NoError(t, r.Body.Close())
 }

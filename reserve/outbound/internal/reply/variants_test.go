@@ -100,7 +100,7 @@ func TestRefusalsOfOthers(t *testing.T) {
 			h.Set("Date", cmp.Or(h.Get("Date"), "Sat, 21 Nov 2026 12:00:00 GMT"))
 			r := &http.Response{StatusCode: c.status, Header: h, Body: io.NopCloser(strings.NewReader(c.body))}
 			r.Request = httptest.NewRequest(http.MethodPost, c.url, nil)
-			s := Read(r, received, Dialects)
+			s := Read(r, received)
 			require.Equal(t, c.want, Reply{Refused: s.Refused, Final: s.Final, NotRate: s.NotRate, After: s.After})
 			body, err := io.ReadAll(r.Body)
 			require.NoError(t, err)
