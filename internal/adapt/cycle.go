@@ -6,7 +6,7 @@ import (
 )
 
 // A cycle is the time from an accepted call after a stop to the end of the next stop. A stop that is shorter after
-// slower calls is the rest of a window, or of the time in which a bucket gets a permit. So what was accepted in a cycle,
+// slower calls is the rest of a window, or of the time in which a bucket gets a permit: what was accepted in a cycle,
 // over its time, is the rate. A penalty does not get shorter.
 type cycle struct{ ran, lasts, accepted float64 }
 

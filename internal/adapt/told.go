@@ -19,7 +19,7 @@ import (
 type Told struct {
 	rate    float64 // permits per second, as told
 	most    float64 // permits at once, as told
-	counted bool    // they are counted as a window's: a server's windows are never used up
+	counted bool    // as a window
 	law     *Rate   // nil: nothing was refused
 
 	sent, taken drain
@@ -179,7 +179,8 @@ func (t *Told) Refused(now, sent time.Time, stop time.Duration, permits, inUse f
 // reason to keep the burst.
 func (t *Told) inWindows(now time.Time, stop time.Duration) bool {
 	window := t.most / t.rate
-	if t.counted || stop <= time.Second || stop.Seconds() < window/2 || !t.window.IsZero() && now.Sub(t.window).Seconds() < 10*window {
+	if t.counted || stop <= time.Second || stop.Seconds() < window/2 ||
+		!t.window.IsZero() && now.Sub(t.window).Seconds() < 10*window {
 		return false
 	}
 	t.window = now
