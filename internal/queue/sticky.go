@@ -2,42 +2,26 @@ package queue
 
 import (
 	"context"
-	"sync"
+
+	"github.com/nextfree/pace/internal/recent"
 )
 
-const generation = 1 << 15
-
-// A Sticky remembers which option served a key last, in two generations. The zero value remembers none.
-type Sticky struct {
-	mu       sync.Mutex
-	now, old map[string]int
-}
+// A Sticky remembers which option served a key last. The zero value remembers none.
+type Sticky struct{ options recent.Map[string, int] }
 
 func (s *Sticky) Prefers(p *Place) int {
-	if p.Key == "" {
-		return -1
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if option, ok := s.now[p.Key]; ok {
-		return option
-	}
-	if option, ok := s.old[p.Key]; ok {
-		return option
+	if p.Key != "" {
+		if option, ok := s.options.Get(p.Key); ok {
+			return option
+		}
 	}
 	return -1
 }
 
 func (s *Sticky) Granted(p *Place, option int) {
-	if p.Key == "" {
-		return
+	if p.Key != "" {
+		s.options.Set(p.Key, option)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.now == nil || len(s.now) >= generation {
-		s.now, s.old = map[string]int{}, s.now
-	}
-	s.now[p.Key] = option
 }
 
 type stickyKey struct{}

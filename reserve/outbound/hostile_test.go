@@ -234,22 +234,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// Memory is bounded, however many keys there are; what is in use is not forgotten; and
-// a limiter whose controller is forgotten has its own rate again.
-func TestMemory(t *testing.T) {
-	forgotten := 0
-	m := memory[int]{forget: func(int) { forgotten++ }}
-	for i := range 5 * maxKeys {
-		m.set(i, i)
-		if v, ok := m.get(0); v != 0 || !ok {
-			t.Fatal("what is in use was forgotten")
-		}
-		if len(m.young)+len(m.old) > maxKeys {
-			t.Fatal("too many")
-		}
-	}
-	require.Equal(t, 5*maxKeys-len(m.young)-len(m.old), forgotten)
-
+// A limiter whose controller is forgotten has its own rate again.
+func TestForgottenController(t *testing.T) {
 	fake := clockwork.NewFakeClock()
 	limiter := reserve.Must(pace.NewBursty(10, pace.WithBurst(0), pace.WithClock(fake)))
 	c := newController(lim.Of(limiter), true)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nextfree/pace/internal/adapt"
 	lim "github.com/nextfree/pace/internal/limit"
+	"github.com/nextfree/pace/internal/recent"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
@@ -24,9 +25,9 @@ type learned struct {
 	whole   limit // of all calls of an account
 	bucket  limit // of calls that share one
 
-	routes memory[route]  // by the hash of a method and path, or of all paths with one prefix
-	names  memory[*names] // by account
-	firsts memory[string] // the first name that was heard of, by account and the caller's own limit
+	routes recent.Map[uint64, route] // by the hash of a method and path, or of all paths with one prefix
+	names  recent.Map[any, *names]   // by account
+	firsts recent.Map[any, string]   // the first name that was heard of, by account and the caller's own limit
 
 	alone bool        // the caller has no limits
 	any   atomic.Bool // fast path: of some account they hold beside the caller's
@@ -66,14 +67,14 @@ func (l *learned) plan(r *http.Request, alone bool, clock clockwork.Clock) (p pl
 	if !alone && !l.any.Load() {
 		return p
 	}
-	n, ok := l.names.get(account(r))
+	n, ok := l.names.Get(account(r))
 	p.whole = ok && n.whole.Load()
 	if !alone && !(ok && n.several.Load()) {
 		return p
 	}
 	var room [maxRoutes]uint64
 	for _, hash := range slices.Backward(routesOf(r, room[:0])) {
-		if of, known := l.routes.get(hash); known && of.sure {
+		if of, known := l.routes.Get(hash); known && of.sure {
 			p.key = of.key
 			p.whole = p.whole || ok && of.key != (reply.Key{}) && n.stopped.Load() > clock.Now().UnixNano()
 			break
@@ -88,29 +89,28 @@ func (l *learned) learn(r *http.Request, of route) {
 	hashes := routesOf(r, room[:0])
 	whole := len(hashes) - 1
 	of.sure = true
-	before, _ := l.routes.get(hashes[whole])
+	before, _ := l.routes.Get(hashes[whole])
 	if before == of {
 		return
 	}
-	l.routes.set(hashes[whole], of)
+	l.routes.Set(hashes[whole], of)
 	if of.key == before.key {
 		return // its prefixes know already
 	}
 	for _, hash := range hashes[:whole] {
-		prefix, known := l.routes.get(hash)
+		prefix, known := l.routes.Get(hash)
 		switch {
 		case !known:
-			l.routes.set(hash, route{key: of.key})
+			l.routes.Set(hash, route{key: of.key})
 		case prefix.key != of.key:
-			l.routes.set(hash, route{sure: true})
+			l.routes.Set(hash, route{sure: true})
 		case !prefix.sure:
-			l.routes.set(hash, route{key: of.key, sure: true})
+			l.routes.Set(hash, route{key: of.key, sure: true})
 		}
 	}
 }
 
-// maxRoutes bounds a path's remembered prefixes ("", "/a", "/a/b") and itself, some 250 bytes together: 16 MB at most
-// (maxKeys).
+// maxRoutes bounds a path's remembered prefixes ("", "/a", "/a/b") and itself, some 250 bytes together: 16 MB at most.
 const maxRoutes = 7
 
 // routesOf appends the hashes of a path's prefixes, and last its own.
@@ -222,7 +222,7 @@ const (
 )
 
 func (l *learned) namesOf(who string) *names {
-	return l.names.getOr(who, func() *names {
+	return l.names.GetOr(who, func() *names {
 		return &names{known: map[string]struct{}{}, windows: map[float64][]time.Time{}}
 	})
 }
@@ -249,7 +249,7 @@ func (l *lesson) routeOf(s *reply.Reply) (of route, learns bool) {
 	own := l.of.way.charges[:l.of.way.own]
 	if len(own) > 0 && of.key.Name != "" && !n.several.Load() && l.of.t.upstreams == nil {
 		a := &own[target(own, "", "")]
-		first := learned.firsts.getOr(keys{keys{a.limit, a.key}, who}, func() string { return of.key.Name })
+		first := learned.firsts.GetOr(keys{keys{a.limit, a.key}, who}, func() string { return of.key.Name })
 		if first != of.key.Name {
 			n.several.Store(true)
 			learned.any.Store(true)

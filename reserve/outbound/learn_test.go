@@ -20,6 +20,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/internal/queue"
+	"github.com/nextfree/pace/internal/recent"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
@@ -278,15 +279,15 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// A million paths of one host take no more memory than maxKeys entries.
+// A million paths of one host take no more memory than recent.Most entries.
 func TestManyPaths(t *testing.T) {
 	l := newLearned(queue.Unlimited(nil), true)
 	r := httptest.NewRequest(http.MethodGet, "http://a/", nil)
-	for i := range 4 * maxKeys {
+	for i := range 4 * recent.Most {
 		r.URL.Path = "/repos/" + strconv.Itoa(i)
 		l.learn(r, route{key: reply.Key{Name: "core"}})
 	}
-	require.LessOrEqual(t, len(l.routes.young)+len(l.routes.old), maxKeys)
+	require.LessOrEqual(t, l.routes.Len(), recent.Most)
 	r.URL.Path = "/repos/new"
 	require.Equal(t, "core", l.plan(r, true, clockwork.NewRealClock()).key.Name)
 }

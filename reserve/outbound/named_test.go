@@ -78,7 +78,7 @@ func TestWindowsAreNames(t *testing.T) {
 			require.Equal(t, 2*time.Minute-12*time.Second, waits(t, tr, "/tweets"))
 			<-time.After(time.Until(begin.Add(4 * time.Minute)))
 		}
-		n, _ := tr.learned.names.get("a.test:80")
+		n, _ := tr.learned.names.Get("a.test:80")
 		require.Len(t, n.known, 2)
 	})
 }
@@ -111,7 +111,7 @@ func TestHostileSizes(t *testing.T) {
 			server[path] = []string{"X-RateLimit-Limit", fmt.Sprint(100 + i), "X-RateLimit-Remaining", "9", "X-RateLimit-Reset", "300"}
 			waits(t, tr, path)
 		}
-		n, _ := tr.learned.names.get("a.test:80")
+		n, _ := tr.learned.names.Get("a.test:80")
 		require.Len(t, n.windows, maxNames)
 		require.LessOrEqual(t, len(n.known), maxNames)
 		for range 2 {

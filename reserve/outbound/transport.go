@@ -11,6 +11,7 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/internal/queue"
+	"github.com/nextfree/pace/internal/recent"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
@@ -60,7 +61,7 @@ type Transport struct {
 
 	lines       lines
 	unlimited   *reserve.Policy
-	controllers memory[*controller]
+	controllers recent.Map[any, *controller]
 	states      limitStates
 	waiting     atomic.Int64 // calls in their own backoff
 	learned     *learned
@@ -140,7 +141,7 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 	t.divide()
 	t.learned = newLearned(t.unlimited, len(t.limits) == 0 || t.limits[0].part != nil)
 	t.whole = slices.ContainsFunc(t.limits, func(l limit) bool { return l.whole })
-	t.controllers.forget = (*controller).restore
+	t.controllers.Forget = (*controller).restore
 	t.lines.of, t.states.of = map[lineKey]*line{}, map[keys]*limitState{}
 	return t, nil
 }

@@ -17,7 +17,7 @@ func (l *lesson) unnamed(n *names, s *reply.Reply) (of route) {
 	size, heard := s.Limits[0].Size, l.of.heard
 	var room [maxRoutes]uint64
 	hashes := routesOf(l.of.way.subject, room[:0])
-	before, _ := l.of.t.learned.routes.get(hashes[len(hashes)-1])
+	before, _ := l.of.t.learned.routes.Get(hashes[len(hashes)-1])
 	of = route{window: before.window, ends: heard.Add(s.Limits[0].Ends), said: heard}
 	switch {
 	case sameEnd(of.ends, before.ends):

@@ -216,7 +216,7 @@ func (t *Transport) controllerOf(a *charge) *controller {
 	if shared := lim.Local(a.of); shared != nil {
 		key = shared
 	}
-	c := t.controllers.getOr(key, func() *controller { return newController(a.of, asked).spaced(t.unlimited) })
+	c := t.controllers.GetOr(key, func() *controller { return newController(a.of, asked).spaced(t.unlimited) })
 	c.follow()
 	return c
 }
