@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/internal/redis"
 	"github.com/nextfree/pace/internal/server"
 	"github.com/nextfree/pace/reserve"
@@ -54,7 +55,7 @@ func TestTwoPoliciesOfOneKey(t *testing.T) {
 	for name, kinds := range map[string][]int{"permits": {0}, "times": {1}, "both": {0, 1}, "warming up": {2}, "all": {0, 1, 2}} {
 		for _, opts := range [][]reserve.Option{nil, {reserve.PayUpfront()}} {
 			t.Run(fmt.Sprint(name, ", upfront ", len(opts) > 0), func(t *testing.T) {
-				for seed := range uint64(max(15, queues(t)/40)) {
+				for seed := range uint64(max(15/min(3, limitertest.Slower), queues(t)/40)) {
 					random := rand.New(rand.NewPCG(seed, 54))
 					a := randomVersion(random, kinds[random.IntN(len(kinds))], opts...)
 					b := randomVersion(random, kinds[random.IntN(len(kinds))], opts...)
