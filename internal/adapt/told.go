@@ -8,8 +8,8 @@ import (
 
 // A Told finds what a server makes of a limit that its user was told: so many permits per second, and so many at once.
 // The rate is kept: the law takes 8 % at most. What may go at once is a guess about how the server counts, so a refusal
-// of calls within the told rate gives it up: what was accepted of it is what goes at once from then on. A little more is
-// tried, twice as much each time, after 8 s or five stops. A trial that is refused is undone, and the next one comes
+// of calls within the told rate gives it up: what was accepted of it is what goes at once from then on. A little more
+// is tried, twice as much each time, after 8 s or five stops. A trial that is refused is undone, and the next one comes
 // after twice the time.
 //
 // A stop of more than a second that lasts half of the told period, or longer, says that the server counts in windows.
@@ -143,7 +143,9 @@ func (t *Told) try(now time.Time) {
 
 // Refused counts a refused call, sent then with so many permits in use; calls stop for so long. busy means a 5xx. It
 // returns for how long nothing may be saved up.
-func (t *Told) Refused(now, sent time.Time, stop time.Duration, permits, inUse float64, busy bool) (hold time.Duration) {
+func (t *Told) Refused(
+	now, sent time.Time, stop time.Duration, permits, inUse float64, busy bool,
+) (hold time.Duration) {
 	if t.law == nil {
 		law := Known(t.rate)
 		t.law = &law

@@ -45,7 +45,8 @@ func (l *Limiter) Made() *Limiter {
 	return l
 }
 
-var notMade any = "pace: a nil or zero Limiter: make it with a constructor such as pace.NewBursty, and look at its error"
+var notMade any = "pace: a nil or zero Limiter: make it with a constructor such as pace.NewBursty, " +
+	"and look at its error"
 
 // unknown is a time that has passed.
 const unknown = math.MinInt64

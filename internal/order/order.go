@@ -20,7 +20,7 @@ type Order[T any] struct {
 	now     int64
 	stays   func(*T) bool
 	classes []*class[T]
-	ages    []*class[T] // those that have a MaxAge
+	ages    []*class[T] // with a MaxAge
 }
 
 // An Entry is a request; its exported fields are set before Push.

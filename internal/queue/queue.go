@@ -33,7 +33,7 @@ type Queue struct {
 	clock   engine.Clock
 	distant bool   // the only limit is between processes
 	blocks  bool   // one of the limits may block
-	prompt  bool   // those that may block are queues
+	prompt  bool   // the limits that may block are queues
 	several bool   // there is more than one option
 	alone   *Limit // the only limit; nil: there are several
 	options []seen // by number

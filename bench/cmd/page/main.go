@@ -2,7 +2,8 @@
 // batch waits behind people. With -out it writes the page into a file, of which a browser can take a picture:
 //
 //	go run ./cmd/page -out /tmp/page.html
-//	chromium --headless --no-sandbox --screenshot=results/page.png --hide-scrollbars --window-size=1240,320 file:///tmp/page.html
+//	chromium --headless --no-sandbox --hide-scrollbars --window-size=1240,320 \
+//	  --screenshot=results/page.png file:///tmp/page.html
 package main
 
 import (
