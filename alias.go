@@ -32,10 +32,6 @@ type (
 	WaitError = reserve.WaitError
 	// A SizeError reports a request that is larger than its limiter ever grants: see [reserve.SizeError].
 	SizeError = reserve.SizeError
-	// A ValueError reports an argument or an option whose value makes no sense: see [reserve.ValueError].
-	ValueError = reserve.ValueError
-	// An OptionError reports an option that does not apply: see [reserve.OptionError].
-	OptionError = reserve.OptionError
 )
 
 // Forever is a wait without limit.

@@ -10,8 +10,7 @@ import (
 	"github.com/nextfree/pace/internal/invalid"
 )
 
-// ErrNoAddress is the error of key functions that find no address.
-var ErrNoAddress = errors.New("inbound: no client address")
+var errNoAddress = errors.New("inbound: no client address")
 
 // An Address is a key function: the address of a request's client. IPv6 addresses are cut to their network
 // ([IPv6Prefix]); IPv4 addresses in IPv6 (mapped, or 64:ff9b::/96, RFC 6052) become IPv4. Zones are dropped.
@@ -46,11 +45,11 @@ func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {
 		values := r.Header[name]
 		if len(values) != 1 {
-			return netip.Addr{}, fmt.Errorf("%w: %d values of %s", ErrNoAddress, len(values), name)
+			return netip.Addr{}, fmt.Errorf("%w: %d values of %s", errNoAddress, len(values), name)
 		}
 		addr, ok := parseAddress(values[0])
 		if !ok {
-			return netip.Addr{}, fmt.Errorf("%w: %s is %s", ErrNoAddress, name, shorten(values[0]))
+			return netip.Addr{}, fmt.Errorf("%w: %s is %s", errNoAddress, name, shorten(values[0]))
 		}
 		return addr, nil
 	})
@@ -83,7 +82,7 @@ var translated = netip.MustParsePrefix("64:ff9b::/96")
 func peer(r *http.Request) (netip.Addr, error) {
 	addr, ok := parseAddress(r.RemoteAddr)
 	if !ok {
-		return addr, fmt.Errorf("%w: the connection is from %s", ErrNoAddress, shorten(r.RemoteAddr))
+		return addr, fmt.Errorf("%w: the connection is from %s", errNoAddress, shorten(r.RemoteAddr))
 	}
 	return addr, nil
 }

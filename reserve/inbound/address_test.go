@@ -24,14 +24,14 @@ func request(from string, forwarded ...string) *http.Request {
 
 var proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:ffff::/48")}
 
-// none stands for ErrNoAddress.
+// none stands for an error.
 const none = ""
 
 func check(t *testing.T, key inbound.Address, r *http.Request, want string, name string) {
 	t.Helper()
 	got, err := key(r)
 	if want == none {
-		require.ErrorIs(t, err, inbound.ErrNoAddress, name)
+		require.ErrorContains(t, err, "inbound: no client address", name)
 		require.Less(t, len(err.Error()), 200, "of what a client wrote, no more than a little")
 		return
 	}
@@ -223,7 +223,7 @@ func FuzzForwardedFor(f *testing.F) {
 			// And of the header alone: either an address as it must be, or an error.
 			got, err := key(request("10.0.0.1:1", lie))
 			if err != nil {
-				require.ErrorIs(t, err, inbound.ErrNoAddress)
+				require.ErrorContains(t, err, "inbound: no client address")
 				continue
 			}
 			require.True(t, got.IsValid())

@@ -5,15 +5,12 @@ import (
 	"net/http"
 )
 
-// ErrNoPattern is the error of [Endpoint] for a request that no http.ServeMux has routed: see [EndpointOf].
-var ErrNoPattern = errors.New(
-	"inbound: the request has no pattern: use Endpoint inside of the ServeMux, or EndpointOf outside")
-
 // Endpoint is a key function: the pattern "GET /items/{id}" that http.ServeMux has found, for middleware inside the
-// mux.
+// mux. Without a pattern it returns an error.
 func Endpoint(r *http.Request) (string, error) {
 	if r.Pattern == "" {
-		return "", ErrNoPattern
+		return "", errors.New(
+			"inbound: the request has no pattern: use Endpoint inside of the ServeMux, or EndpointOf outside")
 	}
 	return r.Pattern, nil
 }

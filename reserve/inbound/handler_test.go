@@ -150,7 +150,7 @@ func TestEndpoints(t *testing.T) {
 	wrong := build(t, []inbound.Tier{inbound.PerKey("endpoint", inbound.Endpoint, each)},
 		inbound.WithOnFailure(func(_ *http.Request, err *inbound.TierError) { failed = err }))
 	require.Equal(t, 503, status(wrong.Handler(plain), get("", "/items/1")))
-	require.ErrorIs(t, failed, inbound.ErrNoPattern)
+	require.ErrorContains(t, failed, "inbound: the request has no pattern")
 	_, err := inbound.EndpointOf(nil)
 	require.ErrorContains(t, err, "inbound: EndpointOf is <nil>; want a ServeMux")
 }

@@ -55,7 +55,7 @@ func (t *trail) pastProxies(name string, trusted []netip.Prefix, opts []AddressO
 			}
 			addr, ok := t.parse(entry)
 			if !ok {
-				return addr, fmt.Errorf("%w: the proxy %v forwards for %s", ErrNoAddress, client, shorten(entry))
+				return addr, fmt.Errorf("%w: the proxy %v forwards for %s", errNoAddress, client, shorten(entry))
 			}
 			client = addr
 		}
@@ -75,11 +75,11 @@ func (t *trail) pastHops(name string, proxies int, opts []AddressOption) (Addres
 			}
 			addr, ok := t.parse(entry)
 			if !ok {
-				return netip.Addr{}, fmt.Errorf("%w: proxy %d forwards for %s", ErrNoAddress, hop, shorten(entry))
+				return netip.Addr{}, fmt.Errorf("%w: proxy %d forwards for %s", errNoAddress, hop, shorten(entry))
 			}
 			return addr, nil
 		}
-		return netip.Addr{}, fmt.Errorf("%w: %d addresses in %s, and %d proxies", ErrNoAddress, hop, t.header, proxies)
+		return netip.Addr{}, fmt.Errorf("%w: %d addresses in %s, and %d proxies", errNoAddress, hop, t.header, proxies)
 	})
 }
 

@@ -18,10 +18,10 @@ type Dialect struct {
 	// the name ends in "-Ms".
 	RetryAfter string
 	// Limit, Remaining and Reset are in all answers. Reset is when there is another permit; with Bucket, when all
-	// are.
+	// are. It is in seconds, rounded up; a changed copy of GitHub, OpenAI, Anthropic or Discord writes it as they do.
 	Limit, Remaining, Reset string
-	Form                    Form // of Reset
 	Bucket                  bool
+	form                    form // of Reset
 	// Fill and Interval are the headers of permits a second.
 	Fill, Interval string
 	// Draft adds RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11).
@@ -31,15 +31,15 @@ type Dialect struct {
 	Body func(State) string
 }
 
-// A Form is how a [Dialect] writes its Reset.
-type Form int
+// A form is how a dialect writes its Reset.
+type form int
 
 const (
-	Seconds  Form = iota // until then, rounded up to whole ones
-	After                // seconds until then, with three decimals
-	Duration             // "1m30.5s"
-	Epoch                // whole seconds since 1970, rounded up
-	RFC3339              // a date, rounded up to whole seconds
+	seconds  form = iota // until then, rounded up to whole ones
+	after                // seconds until then, with three decimals
+	duration             // "1m30.5s"
+	epoch                // whole seconds since 1970, rounded up
+	rfc3339              // a date, rounded up to whole seconds
 )
 
 // The dialects that package outbound knows.
@@ -52,29 +52,29 @@ var (
 
 	GitHub = Dialect{
 		Name: "GitHub", Status: http.StatusForbidden,
-		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset", Form: Epoch,
+		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset", form: epoch,
 	}
 	GitLab = Dialect{
 		Name: "GitLab", RetryAfter: "Retry-After",
-		Limit: "Ratelimit-Limit", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset", Form: Epoch,
+		Limit: "Ratelimit-Limit", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset", form: epoch,
 	}
 	Okta = Dialect{
 		Name:  "Okta",
-		Limit: "X-Rate-Limit-Limit", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset", Form: Epoch,
+		Limit: "X-Rate-Limit-Limit", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset", form: epoch,
 	}
 	OpenAI = Dialect{
-		Name: "OpenAI", RetryAfter: "Retry-After-Ms", Bucket: true, Form: Duration,
+		Name: "OpenAI", RetryAfter: "Retry-After-Ms", Bucket: true, form: duration,
 		Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
 	}
 	Anthropic = Dialect{
-		Name: "Anthropic", RetryAfter: "Retry-After", Bucket: true, Form: RFC3339,
+		Name: "Anthropic", RetryAfter: "Retry-After", Bucket: true, form: rfc3339,
 		Limit: "Anthropic-Ratelimit-*-Limit", Remaining: "Anthropic-Ratelimit-*-Remaining",
 		Reset: "Anthropic-Ratelimit-*-Reset",
 		Body:  func(State) string { return `{"type":"error","error":{"type":"rate_limit_error"}}` },
 	}
 	Discord = Dialect{
 		Name: "Discord", RetryAfter: "Retry-After",
-		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After", Form: After,
+		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After", form: after,
 		Body: func(s State) string {
 			when := ""
 			if s.Wait > 0 {
@@ -111,11 +111,6 @@ var (
 	}
 )
 
-var Dialects = []Dialect{
-	Bare, RetryAfter, Unavailable, RetryAfterMs, Draft, GitHub, GitLab, Okta, OpenAI, Anthropic, Discord,
-	Atlassian, Google, Shopify,
-}
-
 func (d *Dialect) write(h http.Header, now time.Time, s State) {
 	set := func(name, value string) {
 		if name != "" {
@@ -135,7 +130,7 @@ func (d *Dialect) write(h http.Header, now time.Time, s State) {
 		reset = time.Duration(float64(s.Limit-s.Left) / s.Rate * float64(time.Second))
 	}
 	if reset > 0 {
-		set(d.Reset, d.Form.format(now, reset))
+		set(d.Reset, d.form.format(now, reset))
 	}
 	if s.Rate > 0 {
 		set(d.Fill, strconv.FormatFloat(s.Rate, 'g', -1, 64))
@@ -162,15 +157,15 @@ func (d *Dialect) refuse(h http.Header, s State) (body string) {
 	return body
 }
 
-func (f Form) format(now time.Time, d time.Duration) string {
+func (f form) format(now time.Time, d time.Duration) string {
 	switch f {
-	case After:
+	case after:
 		return fmt.Sprintf("%.3f", d.Seconds())
-	case Duration:
+	case duration:
 		return d.Round(time.Millisecond).String()
-	case Epoch:
+	case epoch:
 		return strconv.FormatInt(ceil(time.Duration(now.Add(d).UnixNano()), time.Second), 10)
-	case RFC3339:
+	case rfc3339:
 		return now.Add(d + time.Second - 1).UTC().Truncate(time.Second).Format(time.RFC3339)
 	default:
 		return strconv.FormatInt(ceil(d, time.Second), 10)

@@ -174,7 +174,7 @@ func TestBadInput(t *testing.T) {
 // Where it is not known when there is room again, no dialect says a time: a client would come back at
 // once.
 func TestNoTimeIsSaid(t *testing.T) {
-	for _, d := range pacetest.Dialects {
+	for _, d := range dialects {
 		for name, refuse := range map[string]func(*pacetest.Server){
 			"in flight": func(*pacetest.Server) {},
 			"script":    func(s *pacetest.Server) { s.Script(pacetest.Answer{Refuse: true}) },

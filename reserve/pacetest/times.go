@@ -27,14 +27,14 @@ func NeverMoreThan(t TB, n int, d time.Duration, times []time.Time) {
 		t.Errorf("pacetest: NeverMoreThan got no times; want at least 1, or a number of 0")
 		return
 	}
-	if most, at := MostIn(d, times); most > n {
+	if most, at := mostIn(d, times); most > n {
 		t.Errorf("pacetest: %d times in the %v from %v, %v after the first of %d; want %d at most",
 			most, d, at.Format(time.RFC3339Nano), at.Sub(slices.MinFunc(times, time.Time.Compare)), len(times), n)
 	}
 }
 
-// MostIn returns how many of the times are in the fullest stretch of d, and when its first is.
-func MostIn(d time.Duration, times []time.Time) (most int, at time.Time) {
+// mostIn returns how many of the times are in the fullest stretch of d, and when its first is.
+func mostIn(d time.Duration, times []time.Time) (most int, at time.Time) {
 	times = slices.SortedFunc(slices.Values(times), time.Time.Compare)
 	first := 0
 	for i, t := range times {

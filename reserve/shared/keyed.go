@@ -5,12 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/keyed"
 )
 
 // Keyed is a limiter for each key: tenants, users, addresses. In the store each key is a limiter of its own:
@@ -30,9 +30,6 @@ type Keyed struct {
 	mu   sync.Mutex
 	keys map[known]*entry
 }
-
-// ErrTooManyKeys is returned for a new key beyond [WithMaxKeys].
-var ErrTooManyKeys = errors.New("shared: too many keys")
 
 type entry struct {
 	*Limiter
@@ -143,7 +140,7 @@ func (k *Keyed) enter(of string) (*entry, error) {
 			}
 		}
 		if len(k.keys) >= k.maxKeys {
-			return nil, ErrTooManyKeys
+			return nil, keyed.ErrTooManyKeys
 		}
 		e = &entry{Limiter: newLimiter(k.family, k.stored(of), k.terms)}
 		k.keys[key] = e

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/keyed"
 )
 
 // A jumpy client panics, or ends the goroutine, a while after it is asked.
@@ -398,11 +399,11 @@ func TestMaxKeys(t *testing.T) {
 		for i := range 1000 {
 			ok, err := k.TryAcquire(t.Context(), fmt.Sprint(i), 1)
 			if err != nil {
-				require.ErrorIs(t, err, ErrTooManyKeys)
+				require.ErrorIs(t, err, keyed.ErrTooManyKeys)
 				_, err = k.Acquire(t.Context(), fmt.Sprint(i), 1)
-				require.ErrorIs(t, err, ErrTooManyKeys)
+				require.ErrorIs(t, err, keyed.ErrTooManyKeys)
 				_, err = k.For(fmt.Sprint(i)).ReserveWithin(t.Context(), 1, 0)
-				require.ErrorIs(t, err, ErrTooManyKeys)
+				require.ErrorIs(t, err, keyed.ErrTooManyKeys)
 				continue
 			}
 			require.True(t, ok)

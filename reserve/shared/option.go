@@ -72,7 +72,7 @@ func WithTimeout(d time.Duration) Option {
 }
 
 // WithMaxKeys sets how many keys a process of [NewKeyed] remembers; a new key beyond that is refused with
-// [ErrTooManyKeys]. A key takes about 600 bytes; about 1,200 with a fallback while the store fails. Default: 1<<20.
+// [keyed.ErrTooManyKeys]. A key takes about 600 bytes; about 1,200 with a fallback while the store fails. Default: 1<<20.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {

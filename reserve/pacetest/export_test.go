@@ -1,0 +1,4 @@
+package pacetest
+
+// MostIn is for tests.
+var MostIn = mostIn
