@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -51,12 +52,8 @@ func (u use) isOne(info *types.Info) bool {
 }
 
 func useOf(info *types.Info, call *ast.CallExpr) (u use) {
-	fn, _ := typeutil.Callee(info, call).(*types.Func)
-	if fn == nil || fn.Pkg() == nil {
-		return
-	}
-	path := fn.Pkg().Path()
-	if path != xtime && path != pace && !strings.HasPrefix(path, pace+"/") {
+	fn := callee(info, call)
+	if fn == nil || fn.Pkg().Path() != xtime && !isPace(fn.Pkg()) {
 		return
 	}
 	if u.fn = fn; u.isRate() {
@@ -140,16 +137,20 @@ func isError(t types.Type) bool { return types.Identical(t, types.Universe.Looku
 
 // isFunc reports whether the call is of a function or method of a package by one of the names.
 func isFunc(info *types.Info, call *ast.CallExpr, path string, names ...string) bool {
-	fn, _ := typeutil.Callee(info, call).(*types.Func)
-	if fn == nil || fn.Pkg() == nil || fn.Pkg().Path() != path {
-		return false
+	fn := callee(info, call)
+	return fn != nil && fn.Pkg().Path() == path && slices.Contains(names, fn.Name())
+}
+
+// callee returns the function or method of a package that a call names, or nil.
+func callee(info *types.Info, call *ast.CallExpr) *types.Func {
+	if fn, ok := typeutil.Callee(info, call).(*types.Func); ok && fn.Pkg() != nil {
+		return fn
 	}
-	for _, name := range names {
-		if fn.Name() == name {
-			return true
-		}
-	}
-	return false
+	return nil
+}
+
+func isPace(p *types.Package) bool {
+	return p.Path() == pace || strings.HasPrefix(p.Path(), pace+"/")
 }
 
 // variable returns the variable that an expression names, or nil.
@@ -209,32 +210,47 @@ func neverEnds(info *types.Info, around ast.Node, ctx ast.Expr) bool {
 		return false
 	}
 	times, never := 0, true
-	set := func(lhs []ast.Expr, rhs []ast.Expr) {
-		for i, l := range lhs {
-			if variable(info, l) != v {
-				continue
-			}
+	values(info, around, func(o types.Object, value ast.Expr) {
+		if o == v {
 			times++
-			call, ok := ast.Expr(nil), false
-			if len(lhs) == len(rhs) {
-				call, ok = rhs[i], true
-			}
-			c, isCall := call.(*ast.CallExpr)
-			never = never && ok && isCall && isFunc(info, c, "context", "Background", "TODO")
+			call, ok := value.(*ast.CallExpr)
+			never = never && ok && isFunc(info, call, "context", "Background", "TODO")
 		}
-	}
+	})
+	return times > 0 && never
+}
+
+// values calls f with each variable and field that is set within a node, and its value: of several results, their call.
+func values(info *types.Info, around ast.Node, f func(o types.Object, value ast.Expr)) {
 	ast.Inspect(around, func(n ast.Node) bool {
+		var names, values []ast.Expr
 		switch n := n.(type) {
 		case *ast.AssignStmt:
-			set(n.Lhs, n.Rhs)
+			names, values = n.Lhs, n.Rhs
 		case *ast.ValueSpec:
-			var names []ast.Expr
 			for _, name := range n.Names {
 				names = append(names, name)
 			}
-			set(names, n.Values)
+			values = n.Values
+		case *ast.KeyValueExpr:
+			names, values = []ast.Expr{n.Key}, []ast.Expr{n.Value}
+		}
+		for i, name := range names {
+			if o := object(info, name); o != nil && len(values) > 0 {
+				f(o, values[min(i, len(values)-1)])
+			}
 		}
 		return true
 	})
-	return times > 0 && never
+}
+
+// object returns the variable or field that an expression names, or nil.
+func object(info *types.Info, e ast.Expr) types.Object {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return info.ObjectOf(e)
+	case *ast.SelectorExpr:
+		return info.ObjectOf(e.Sel)
+	}
+	return nil
 }

@@ -5,14 +5,10 @@ import (
 	"go/types"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/inspect"
-	"golang.org/x/tools/go/types/typeutil"
 )
 
 // DeferCancel names deferred Cancels of reservations that are used.
-var DeferCancel = &analysis.Analyzer{
-	Name: "defercancel",
-	Doc: `defercancel: a deferred Cancel gives back what was used
+var DeferCancel = analyzer("DeferCancel", `a deferred Cancel gives back what was used
 
 	r := lim.Reserve()
 	defer r.Cancel()
@@ -29,13 +25,9 @@ leaves without having used the tokens:
 	}
 
 It leaves alone: a Cancel under a condition; a function that calls Settle, hands its reservation of pace on, or
-only looks at the time.`,
-	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#DeferCancel",
-	Requires: []*analysis.Analyzer{inspect.Analyzer},
-	Run:      deferCancel,
-}
+only looks at the time.`, deferCancel)
 
-func deferCancel(pass *analysis.Pass) (any, error) {
+func deferCancel(pass *analysis.Pass) {
 	info := pass.TypesInfo
 	for c := range root(pass).Preorder((*ast.DeferStmt)(nil)) {
 		d := c.Node().(*ast.DeferStmt)
@@ -51,7 +43,6 @@ func deferCancel(pass *analysis.Pass) (any, error) {
 		pass.ReportRangef(d, "a deferred Cancel gives back permits that were used: "+
 			"cancel only where the function leaves without using them")
 	}
-	return nil, nil
 }
 
 // certainCancel returns the call of Cancel that a defer always makes, directly or in a function literal.
@@ -114,8 +105,8 @@ func onlyLooks(info *types.Info, around ast.Node, d *ast.DeferStmt, r *types.Var
 		if info.Types[call.Fun].IsType() || info.Types[call.Fun].IsBuiltin() || variable(info, receiver(call)) == r {
 			continue
 		}
-		fn, _ := typeutil.Callee(info, call).(*types.Func)
-		if fn == nil || fn.Pkg() == nil {
+		fn := callee(info, call)
+		if fn == nil {
 			return false
 		}
 		switch fn.Pkg().Path() {

@@ -5,13 +5,10 @@ import (
 	"go/types"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/inspect"
 )
 
 // Dropped names reservations that nobody waits for.
-var Dropped = &analysis.Analyzer{
-	Name: "dropped",
-	Doc: `dropped: a reservation is taken, and nobody waits for it
+var Dropped = analyzer("Dropped", `a reservation is taken, and nobody waits for it
 
 Reserve takes permits and says when they may be used. A caller that does not look at that time goes at once:
 
@@ -23,13 +20,9 @@ Use Allow (TryAcquire) for calls that are dropped, Wait (Acquire) for calls that
 look at its Delay. For permits that are taken after the fact write _ = lim.ReserveN(now, n).
 
 It names a call whose reservation is not kept, or asked only for OK, and one of pace of which only the error is
-kept. It leaves alone: a reservation that is assigned to the blank identifier; a test that looks at the error only.`,
-	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Dropped",
-	Requires: []*analysis.Analyzer{inspect.Analyzer},
-	Run:      dropped,
-}
+kept. It leaves alone: a reservation that is assigned to the blank identifier; a test that looks at the error only.`, dropped)
 
-func dropped(pass *analysis.Pass) (any, error) {
+func dropped(pass *analysis.Pass) {
 	info := pass.TypesInfo
 	for c := range root(pass).Preorder((*ast.CallExpr)(nil)) {
 		call := c.Node().(*ast.CallExpr)
@@ -61,7 +54,6 @@ func dropped(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	return nil, nil
 }
 
 func isBlank(e ast.Expr) bool {

@@ -9,14 +9,10 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/inspect"
-	"golang.org/x/tools/go/ast/inspector"
 )
 
 // ErrorText names comparisons of errors by their text.
-var ErrorText = &analysis.Analyzer{
-	Name: "errortext",
-	Doc: `errortext: a limiter's error is recognized by its text
+var ErrorText = analyzer("ErrorText", `a limiter's error is recognized by its text
 
 	if strings.Contains(err.Error(), "would exceed context deadline") {
 
@@ -30,16 +26,11 @@ is the reason, and have types:
 golang.org/x/time/rate's are neither; there the text is the only way until the import path is changed.
 
 It names comparisons (==, !=, switch) and strings.Contains, HasPrefix, HasSuffix and EqualFold of err.Error(), if
-the text is one of x/time/rate's, or if err comes from a limiter only. Where errors and context are imported and
-the limiter is not x/time/rate's, it offers a fix.`,
-	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#ErrorText",
-	Requires: []*analysis.Analyzer{inspect.Analyzer},
-	Run:      errorText,
-}
+the text is one of x/time/rate's, or if err comes from a limiter only.`, errorText)
 
 var texts = []string{"would exceed context deadline", "exceeds limiter's burst", "rate: Wait(n="}
 
-func errorText(pass *analysis.Pass) (any, error) {
+func errorText(pass *analysis.Pass) {
 	info := pass.TypesInfo
 	for c := range root(pass).Preorder(
 		(*ast.BinaryExpr)(nil), (*ast.CallExpr)(nil), (*ast.SwitchStmt)(nil),
@@ -58,19 +49,15 @@ func errorText(pass *analysis.Pass) (any, error) {
 			if path == "" && !isTheirs(text) {
 				continue
 			}
-			d := analysis.Diagnostic{Pos: c.Node().Pos(), End: c.Node().End()}
-			d.Message = "a limiter's error is recognized by its text: use errors.Is with context.DeadlineExceeded, or errors.As"
+			message := "a limiter's error is recognized by its text: use errors.Is with context.DeadlineExceeded, or errors.As"
 			if path == xtime {
-				d.Message = "a limiter's error is recognized by its text, for golang.org/x/time/rate's has no type: " +
+				message = "a limiter's error is recognized by its text, for golang.org/x/time/rate's has no type: " +
 					"that of reserve/plug/xtime/rate is context.DeadlineExceeded"
-			} else if path != "" && strings.Contains(text, texts[0]) {
-				d.SuggestedFixes = useIs(c, err)
 			}
-			pass.Report(d)
+			pass.ReportRangef(c.Node(), "%s", message)
 			break
 		}
 	}
-	return nil, nil
 }
 
 // comparisons returns the pairs of expressions that a node compares as texts, the possible error first.
@@ -95,23 +82,6 @@ func comparisons(info *types.Info, node ast.Node) (pairs [][2]ast.Expr) {
 		}
 	}
 	return pairs
-}
-
-// useIs offers errors.Is, where the names it needs are imported.
-func useIs(c inspector.Cursor, err ast.Expr) []analysis.SuggestedFix {
-	id, isIdent := ast.Unparen(err).(*ast.Ident)
-	_, isSwitch := c.Node().(*ast.SwitchStmt)
-	if !isIdent || isSwitch || !imported(c, "errors") || !imported(c, "context") {
-		return nil
-	}
-	is := "errors.Is(" + id.Name + ", context.DeadlineExceeded)"
-	if n, ok := c.Node().(*ast.BinaryExpr); ok && n.Op == token.NEQ {
-		is = "!" + is
-	}
-	return []analysis.SuggestedFix{{
-		Message:   "Use errors.Is",
-		TextEdits: []analysis.TextEdit{{Pos: c.Node().Pos(), End: c.Node().End(), NewText: []byte(is)}},
-	}}
 }
 
 // textOf returns the error whose Error is called.
@@ -139,28 +109,23 @@ func source(info *types.Info, around ast.Node, err ast.Expr) (path string) {
 		return ""
 	}
 	others := v.Pos() < around.Pos() || v.Pos() > around.End() // a parameter, or set elsewhere
+	values(info, around, func(o types.Object, value ast.Expr) {
+		if o != v {
+			return
+		}
+		u := use{}
+		if call, ok := ast.Unparen(value).(*ast.CallExpr); ok {
+			u = useOf(info, call)
+		}
+		if u.kind == wait || u.kind == hold {
+			path = u.path()
+		} else {
+			others = true
+		}
+	})
 	ast.Inspect(around, func(n ast.Node) bool {
-		switch a := n.(type) {
-		case *ast.AssignStmt:
-			for _, l := range a.Lhs {
-				if variable(info, l) != v {
-					continue
-				}
-				call, ok := ast.Unparen(a.Rhs[len(a.Rhs)-1]).(*ast.CallExpr)
-				if !ok || len(a.Rhs) > 1 {
-					others = true
-					continue
-				}
-				if u := useOf(info, call); u.kind == wait || u.kind == hold {
-					path = u.path()
-				} else {
-					others = true
-				}
-			}
-		case *ast.UnaryExpr:
-			if a.Op == token.AND && variable(info, a.X) == v {
-				others = true
-			}
+		if a, ok := n.(*ast.UnaryExpr); ok && a.Op == token.AND && variable(info, a.X) == v {
+			others = true
 		}
 		return true
 	})
@@ -168,16 +133,4 @@ func source(info *types.Info, around ast.Node, err ast.Expr) (path string) {
 		return ""
 	}
 	return path
-}
-
-// imported reports whether the file imports a package by its own name.
-func imported(c inspector.Cursor, path string) bool {
-	for f := range c.Enclosing((*ast.File)(nil)) {
-		for _, i := range f.Node().(*ast.File).Imports {
-			if i.Path.Value == `"`+path+`"` && i.Name == nil {
-				return true
-			}
-		}
-	}
-	return false
 }

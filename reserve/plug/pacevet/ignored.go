@@ -1,18 +1,14 @@
 package pacevet
 
 import (
-	"fmt"
 	"go/ast"
 	"go/types"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/inspect"
 )
 
 // Ignored names calls whose answer, a grant or a refusal, is not looked at.
-var Ignored = &analysis.Analyzer{
-	Name: "ignored",
-	Doc: `ignored: the answer of Wait, Acquire or Allow is ignored
+var Ignored = analyzer("Ignored", `the answer of Wait, Acquire or Allow is ignored
 
 Wait returns an error when there are no permits: the context has ended, its deadline would come first, or more
 than the burst is asked for. A caller that ignores it goes without permits.
@@ -29,13 +25,9 @@ Allow returns false when there is no permit now. A caller that ignores it goes a
 
 It leaves alone: an answer that is assigned to the blank identifier; one permit under context.Background() or
 TODO(); a call whose next statement asks the context; AllowN and TryAcquire of more than one permit, which empty a
-bucket on purpose; benchmarks, for Allow. Where the function's only result is an error it offers a fix for Wait and Acquire.`,
-	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Ignored",
-	Requires: []*analysis.Analyzer{inspect.Analyzer},
-	Run:      ignored,
-}
+bucket on purpose; benchmarks, for Allow.`, ignored)
 
-func ignored(pass *analysis.Pass) (any, error) {
+func ignored(pass *analysis.Pass) {
 	info := pass.TypesInfo
 	for c := range root(pass).Preorder((*ast.ExprStmt)(nil), (*ast.GoStmt)(nil)) {
 		var call *ast.CallExpr
@@ -62,23 +54,8 @@ func ignored(pass *analysis.Pass) (any, error) {
 		if next, ok := c.NextSibling(); ok && asksContext(info, next.Node()) {
 			continue
 		}
-		d := analysis.Diagnostic{
-			Pos: call.Pos(), End: call.End(),
-			Message: fmt.Sprintf("the error of %s is ignored: callers without permits go too", u.fn.Name()),
-		}
-		if _, ok := c.Node().(*ast.ExprStmt); ok && returnsError(info, fn) {
-			before := "if err := "
-			if u.fn.Signature().Results().Len() == 2 {
-				before = "if _, err := "
-			}
-			d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Return the error", TextEdits: []analysis.TextEdit{
-				{Pos: call.Pos(), End: call.Pos(), NewText: []byte(before)},
-				{Pos: call.End(), End: call.End(), NewText: []byte("; err != nil {\n\treturn err\n}")},
-			}}}
-		}
-		pass.Report(d)
+		pass.ReportRangef(call, "the error of %s is ignored: callers without permits go too", u.fn.Name())
 	}
-	return nil, nil
 }
 
 func asksContext(info *types.Info, n ast.Node) bool {
@@ -109,9 +86,4 @@ func signature(info *types.Info, fn ast.Node) *types.Signature {
 	}
 	sig, _ := t.(*types.Signature)
 	return sig
-}
-
-func returnsError(info *types.Info, fn ast.Node) bool {
-	sig := signature(info, fn)
-	return sig != nil && sig.Results().Len() == 1 && isError(sig.Results().At(0).Type())
 }

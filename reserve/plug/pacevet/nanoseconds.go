@@ -7,14 +7,10 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/inspect"
-	"golang.org/x/tools/go/types/typeutil"
 )
 
 // Nanoseconds names durations without a unit.
-var Nanoseconds = &analysis.Analyzer{
-	Name: "nanoseconds",
-	Doc: `nanoseconds: a duration without a unit
+var Nanoseconds = analyzer("Nanoseconds", `a duration without a unit
 
 An integer constant is nanoseconds where a time.Duration is wanted: window.New(100, 60) allows 100 calls in 60 ns.
 Write the unit:
@@ -28,13 +24,9 @@ A conversion has no unit either: time.Duration(seconds) is as many nanoseconds. 
 
 It names a constant below a millisecond that is made of plain numbers, and a bare conversion of an integer, as an
 argument of a function of pace or in one of its structs. It leaves alone: 0, constants of type time.Duration, numbers
-from a million on, and conversions of what is named for nanoseconds (timeoutNs, nanos).`,
-	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Nanoseconds",
-	Requires: []*analysis.Analyzer{inspect.Analyzer},
-	Run:      nanoseconds,
-}
+from a million on, and conversions of what is named for nanoseconds (timeoutNs, nanos).`, nanoseconds)
 
-func nanoseconds(pass *analysis.Pass) (any, error) {
+func nanoseconds(pass *analysis.Pass) {
 	check := func(wanted types.Type, e ast.Expr) {
 		switch {
 		case !isNamed(wanted, "time", "Duration"):
@@ -53,11 +45,10 @@ func nanoseconds(pass *analysis.Pass) (any, error) {
 			checkFields(pass.TypesInfo, n, check)
 		}
 	}
-	return nil, nil
 }
 
 func checkArguments(info *types.Info, call *ast.CallExpr, check func(types.Type, ast.Expr)) {
-	fn, _ := typeutil.Callee(info, call).(*types.Func)
+	fn := callee(info, call)
 	if fn == nil || !isPace(fn.Pkg()) {
 		return
 	}
@@ -87,10 +78,6 @@ func checkFields(info *types.Info, lit *ast.CompositeLit, check func(types.Type,
 			check(fields.Field(i).Type(), element)
 		}
 	}
-}
-
-func isPace(p *types.Package) bool {
-	return p != nil && (p.Path() == pace || strings.HasPrefix(p.Path(), pace+"/"))
 }
 
 // isUnitless reports whether e is a constant between 0 and a million that names no constant of type time.Duration.

@@ -7,13 +7,10 @@ import (
 	"go/types"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/inspect"
 )
 
 // Negative names negative numbers of tokens.
-var Negative = &analysis.Analyzer{
-	Name: "negative",
-	Doc: `negative: a negative number of tokens, to give some back
+var Negative = analyzer("Negative", `a negative number of tokens, to give some back
 
 golang.org/x/time/rate's ReserveN(now, -n) adds n tokens, which no document promises. reserve/plug/xtime/rate
 gives nothing back for them. Cancel the reservation if nothing was used, or settle it with pace:
@@ -22,13 +19,9 @@ gives nothing back for them. Cancel the reservation if nothing was used, or sett
 	...
 	r.Settle(used)
 
-It names a constant below zero and an expression that begins with a minus, in AllowN, ReserveN and WaitN.`,
-	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Negative",
-	Requires: []*analysis.Analyzer{inspect.Analyzer},
-	Run:      negative,
-}
+It names a constant below zero and an expression that begins with a minus, in AllowN, ReserveN and WaitN.`, negative)
 
-func negative(pass *analysis.Pass) (any, error) {
+func negative(pass *analysis.Pass) {
 	for c := range root(pass).Preorder((*ast.CallExpr)(nil)) {
 		u := useOf(pass.TypesInfo, c.Node().(*ast.CallExpr))
 		if u.n == nil || !u.isRate() {
@@ -39,7 +32,6 @@ func negative(pass *analysis.Pass) (any, error) {
 				u.fn.Name())
 		}
 	}
-	return nil, nil
 }
 
 func isNegative(info *types.Info, n ast.Expr) bool {

@@ -3,7 +3,6 @@
 //
 //	go install github.com/nextfree/pace/reserve/plug/pacevet/cmd/pacevet@latest
 //	pacevet ./...
-//	pacevet -fix ./...                        # mends what can be mended mechanically
 //	go vet -vettool=$(which pacevet) ./...    # the same findings, cached
 //
 // Each analyzer's Doc has the reason, what it leaves alone, and what to write instead:
@@ -22,9 +21,26 @@
 // on purpose (_ = lim.Wait(ctx)).
 package pacevet
 
-import "golang.org/x/tools/go/analysis"
+import (
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+)
 
 // Analyzers are all of this package. The slice is the caller's.
 func Analyzers() []*analysis.Analyzer {
 	return []*analysis.Analyzer{DeferCancel, PerRequest, Negative, ErrorText, Dropped, Ignored, Nanoseconds, RemoteAddr, Tenants}
+}
+
+func analyzer(name, doc string, run func(*analysis.Pass)) *analysis.Analyzer {
+	lower := strings.ToLower(name)
+	return &analysis.Analyzer{
+		Name: lower, Doc: lower + ": " + doc, Requires: []*analysis.Analyzer{inspect.Analyzer},
+		URL: "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#" + name,
+		Run: func(pass *analysis.Pass) (any, error) {
+			run(pass)
+			return nil, nil
+		},
+	}
 }

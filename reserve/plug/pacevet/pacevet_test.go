@@ -21,7 +21,7 @@ func TestAnalyzers(t *testing.T) {
 	for _, a := range pacevet.Analyzers() {
 		t.Run(a.Name, func(t *testing.T) {
 			t.Parallel()
-			analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), a, "./"+a.Name)
+			analysistest.Run(t, analysistest.TestData(), a, "./"+a.Name)
 		})
 	}
 }

@@ -7,15 +7,11 @@ import (
 	"slices"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/inspect"
 	"golang.org/x/tools/go/ast/inspector"
-	"golang.org/x/tools/go/types/typeutil"
 )
 
 // PerRequest names limiters that are made for each request.
-var PerRequest = &analysis.Analyzer{
-	Name: "perrequest",
-	Doc: `perrequest: a limiter that is made for each request limits nothing
+var PerRequest = analyzer("PerRequest", `a limiter that is made for each request limits nothing
 
 	func handle(w http.ResponseWriter, r *http.Request) {
 		lim := rate.NewLimiter(10, 5)
@@ -28,13 +24,9 @@ It names a limiter that is made where it is asked, or made in an HTTP handler (a
 RoundTrip, a gRPC interceptor or the body of a loop, and only asked there; likewise keyed's and shared's limiters, a
 transport of outbound, also as an http.Client's, and a middleware of inbound. It leaves alone: a limiter that is
 stored, returned, handed on or captured; one that is asked in a loop inside, as for the chunks of a download; one
-in a loop whose rate depends on the loop's variables; in a test, one that is made where it is asked, or for each round of a loop.`,
-	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#PerRequest",
-	Requires: []*analysis.Analyzer{inspect.Analyzer},
-	Run:      perRequest,
-}
+in a loop whose rate depends on the loop's variables; in a test, one that is made where it is asked, or for each round of a loop.`, perRequest)
 
-func perRequest(pass *analysis.Pass) (any, error) {
+func perRequest(pass *analysis.Pass) {
 	info := pass.TypesInfo
 	for c := range root(pass).Preorder((*ast.CallExpr)(nil)) {
 		call := c.Node().(*ast.CallExpr)
@@ -56,7 +48,6 @@ func perRequest(pass *analysis.Pass) (any, error) {
 			pass.ReportRangef(call, "a limiter that is made for %s limits nothing: make one for all", often)
 		}
 	}
-	return nil, nil
 }
 
 // whole returns the expression around a call that makes a limiter: with pace.Must, parentheses, and an http.Client
@@ -91,12 +82,12 @@ const eachRound = "each round of a loop"
 func repeated(info *types.Info, made inspector.Cursor, call *ast.CallExpr) string {
 	loop, fn := around(made)
 	switch {
-	case fn == nil:
+	case fn.Node() == nil:
 	case loop != nil:
 		if !dependsOn(info, call, loop) {
 			return eachRound
 		}
-	case isHandler(info, fn):
+	case isHandler(info, fn.Node()):
 		return "each request"
 	}
 	return ""
@@ -129,15 +120,14 @@ func ident(e ast.Expr) *ast.Ident {
 	return id
 }
 
-// around returns the innermost loop around a node within its function, and that function.
-func around(c inspector.Cursor) (loop, fn ast.Node) {
+// around returns the innermost loop around a node within its function, and that function; of a node outside of
+// functions the root.
+func around(c inspector.Cursor) (loop ast.Node, fn inspector.Cursor) {
 	for child := c; ; {
 		p := child.Parent()
 		switch n := p.Node().(type) {
-		case nil:
-			return nil, nil
-		case *ast.FuncDecl, *ast.FuncLit:
-			return loop, n
+		case nil, *ast.FuncDecl, *ast.FuncLit:
+			return loop, p
 		case *ast.ForStmt:
 			if loop == nil && child.Node() == n.Body {
 				loop = n
@@ -166,10 +156,9 @@ func dependsOn(info *types.Info, e ast.Expr, loop ast.Node) (yes bool) {
 
 // onlyAsked reports whether the limiter is only asked, where it is made: in no loop or function inside.
 func onlyAsked(info *types.Info, made inspector.Cursor, v *types.Var) bool {
-	block, _ := enclosing(made)
 	loop, fn := around(made)
 	asked := false
-	for c := range up(made, block).Preorder((*ast.Ident)(nil)) {
+	for c := range fn.Preorder((*ast.Ident)(nil)) {
 		id := c.Node().(*ast.Ident)
 		if info.Uses[id] != v {
 			continue
@@ -197,18 +186,11 @@ func isAsked(info *types.Info, call *ast.CallExpr) bool {
 	case wait, take, hold:
 		return true
 	}
-	fn, _ := typeutil.Callee(info, call).(*types.Func)
+	fn := callee(info, call)
 	return fn != nil && fn.Signature().Recv() != nil && slices.Contains(sends, fn.Name())
 }
 
 var sends = []string{"RoundTrip", "Do", "Get", "Head", "Post", "PostForm", "Wrap", "Handler"}
-
-func up(c inspector.Cursor, n ast.Node) inspector.Cursor {
-	for c.Node() != n {
-		c = c.Parent()
-	}
-	return c
-}
 
 func isHandler(info *types.Info, fn ast.Node) bool {
 	sig, name := signature(info, fn), ""

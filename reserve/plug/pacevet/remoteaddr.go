@@ -5,14 +5,10 @@ import (
 	"go/types"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/inspect"
-	"golang.org/x/tools/go/types/typeutil"
 )
 
 // RemoteAddr names limits by a client's address that has the client's port in it.
-var RemoteAddr = &analysis.Analyzer{
-	Name: "remoteaddr",
-	Doc: `remoteaddr: a key with the client's port limits nothing
+var RemoteAddr = analyzer("RemoteAddr", `a key with the client's port limits nothing
 
 	if !perClient.TryAcquire(r.RemoteAddr, 1) {
 
@@ -23,13 +19,9 @@ limiter. Behind a proxy it is the proxy's address. Use one of inbound's addresse
 	limits := pace.Must(inbound.New([]inbound.Tier{inbound.PerKey("client", client, policy)}))
 
 It names an http.Request's RemoteAddr, and the text of a net.Addr, as a key of keyed's and shared's limiters, of a map of
-limiters, and as the result of a function that is handed to pace.`,
-	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#RemoteAddr",
-	Requires: []*analysis.Analyzer{inspect.Analyzer},
-	Run:      remoteAddr,
-}
+limiters, and as the result of a function that is handed to pace.`, remoteAddr)
 
-func remoteAddr(pass *analysis.Pass) (any, error) {
+func remoteAddr(pass *analysis.Pass) {
 	info := pass.TypesInfo
 	bodies := map[types.Object]*ast.BlockStmt{}
 	for c := range root(pass).Preorder((*ast.FuncDecl)(nil)) {
@@ -49,7 +41,7 @@ func remoteAddr(pass *analysis.Pass) (any, error) {
 				check(around, n.Index)
 			}
 		case *ast.CallExpr:
-			fn, _ := typeutil.Callee(info, n).(*types.Func)
+			fn := callee(info, n)
 			if fn == nil || !isPace(fn.Pkg()) {
 				continue
 			}
@@ -63,7 +55,6 @@ func remoteAddr(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	return nil, nil
 }
 
 // bodyOf returns the body of a function literal or of a function of this package, or nil.
@@ -109,19 +100,14 @@ func withPort(info *types.Info, around *ast.BlockStmt, e ast.Expr) bool {
 		if v == nil || around == nil {
 			return false
 		}
-		value, times := ast.Expr(nil), 0
-		ast.Inspect(around, func(n ast.Node) bool {
-			if set, ok := n.(*ast.AssignStmt); ok {
-				for i, l := range set.Lhs {
-					if variable(info, l) == v {
-						times++
-						value = set.Rhs[min(i, len(set.Rhs)-1)]
-					}
-				}
+		only, times := ast.Expr(nil), 0
+		values(info, around, func(o types.Object, value ast.Expr) {
+			if o == v {
+				times++
+				only = value
 			}
-			return true
 		})
-		return times == 1 && withPort(info, nil, value)
+		return times == 1 && withPort(info, nil, only)
 	}
 	return false
 }

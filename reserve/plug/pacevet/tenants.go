@@ -5,13 +5,10 @@ import (
 	"go/types"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/inspect"
 )
 
 // Tenants names tenants of a fair.Queue that has none.
-var Tenants = &analysis.Analyzer{
-	Name: "tenants",
-	Doc: `tenants: a queue without WithTenants serves all tenants of a class in one line
+var Tenants = analyzer("Tenants", `a queue without WithTenants serves all tenants of a class in one line
 
 	q := pace.Must(fair.New(limiter, classes))
 	q.Tenant("people", "acme").ReserveWithin(ctx, 1, pace.Forever)
@@ -20,38 +17,20 @@ Without the option a tenant's name is ignored: a tenant that asks for much delay
 
 	q := pace.Must(fair.New(limiter, classes, fair.WithTenants(nil)))
 
-It names a call of Tenant on a variable or field that the package sets only to queues made without the option.`,
-	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Tenants",
-	Requires: []*analysis.Analyzer{inspect.Analyzer},
-	Run:      tenants,
-}
+It names a call of Tenant on a variable or field that the package sets only to queues made without the option.`, tenants)
 
 const fairPath = pace + "/reserve/fair"
 
-func tenants(pass *analysis.Pass) (any, error) {
+func tenants(pass *analysis.Pass) {
 	info := pass.TypesInfo
 	queues := map[types.Object]bool{} // whether a variable has, for all that is known, only queues without tenants
-	for c := range root(pass).Preorder((*ast.AssignStmt)(nil), (*ast.ValueSpec)(nil), (*ast.KeyValueExpr)(nil)) {
-		var names, values []ast.Expr
-		switch n := c.Node().(type) {
-		case *ast.AssignStmt:
-			names, values = n.Lhs, n.Rhs
-		case *ast.ValueSpec:
-			for _, name := range n.Names {
-				names = append(names, name)
+	for _, file := range pass.Files {
+		values(info, file, func(o types.Object, value ast.Expr) {
+			if isNamed(o.Type(), fairPath, "Queue") {
+				before, known := queues[o]
+				queues[o] = (before || !known) && withoutTenants(info, value)
 			}
-			values = n.Values
-		case *ast.KeyValueExpr:
-			names, values = []ast.Expr{n.Key}, []ast.Expr{n.Value}
-		}
-		for i, name := range names {
-			o := object(info, name)
-			if o == nil || !isNamed(o.Type(), fairPath, "Queue") || len(values) == 0 {
-				continue
-			}
-			before, known := queues[o]
-			queues[o] = (before || !known) && withoutTenants(info, values[min(i, len(values)-1)])
-		}
+		})
 	}
 	for c := range root(pass).Preorder((*ast.CallExpr)(nil)) {
 		call := c.Node().(*ast.CallExpr)
@@ -62,18 +41,6 @@ func tenants(pass *analysis.Pass) (any, error) {
 			pass.ReportRangef(call, "the queue is made without fair.WithTenants, and ignores the tenant")
 		}
 	}
-	return nil, nil
-}
-
-// object returns the variable or field that an expression names, or nil.
-func object(info *types.Info, e ast.Expr) types.Object {
-	switch e := ast.Unparen(e).(type) {
-	case *ast.Ident:
-		return info.ObjectOf(e)
-	case *ast.SelectorExpr:
-		return info.ObjectOf(e.Sel)
-	}
-	return nil
 }
 
 // withoutTenants reports whether e is fair.New, maybe in pace.Must, without the option.

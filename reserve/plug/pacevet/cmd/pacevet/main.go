@@ -1,5 +1,5 @@
 // Command pacevet runs package pacevet's analyzers: on the packages that its arguments name, or as `go vet
-// -vettool=$(which pacevet) ./...`. With -fix it applies the fixes that are safe. `pacevet help` lists the analyzers.
+// -vettool=$(which pacevet) ./...`. `pacevet help` lists the analyzers.
 package main
 
 import (
