@@ -40,9 +40,7 @@ const Forever = reserve.Forever
 // ErrCancelled is Wait's error for a cancelled reservation: see [reserve.ErrCancelled].
 var ErrCancelled = reserve.ErrCancelled
 
-// Must returns v, or panics if err is not nil: for constants.
-//
-//	var limiter = pace.Must(pace.NewBursty(50))
+// Must returns v, or panics if err is not nil: for constants, as in pace.Must(pace.NewBursty(50)).
 func Must[T any](v T, err error) T { return reserve.Must(v, err) }
 
 // Per returns a rate in permits per second: Per(5000, time.Hour) is 1.39. See [reserve.Per].

@@ -16,12 +16,12 @@ var valueError = invalid.In("pace")
 // NewBursty returns a limiter that saves up permits while it is idle, one second's worth by default, and hands those
 // out at once: Guava's SmoothBursty.
 //
-// At 5/s, after 3 s of idleness, 5 permits are stored. A sixth request goes at once too, because the first fresh permit
-// is prepaid. The seventh waits 200 ms.
+// At 5/s, after 3 s of idleness, 5 permits are stored. A sixth request goes at once too, and owes one permit. The
+// seventh waits 200 ms for that, whatever its size.
 //
-// It returns a *[ValueError] for a rate that is not positive (+Inf is no limit), and a *[OptionError]
-// for an option that does not apply: [WithBurst], [WithCapacity], [WithStored], [PayUpfront],
-// [WithMaxWait], [reserve.WithSlack] and [WithClock] do.
+// It returns a *[reserve.ValueError] for a rate that is not positive (+Inf is no limit), and a *[reserve.OptionError]
+// for an option other than [WithBurst], [WithCapacity], [WithStored], [PayUpfront], [WithMaxWait], [WithClock],
+// [reserve.WithName] and [reserve.WithSlack].
 func NewBursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Bursty(permitsPerSecond, opts...)
 	if err != nil {
@@ -45,14 +45,11 @@ func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, 
 // At 10/s with a capacity of 5, Reserve(3) is ready at once, and Reserve(4), right after it, in 200 ms. With a capacity
 // below 1, TryAcquire always fails.
 //
-// Requests that reserve an estimate need a capacity of at least the largest one. A request for more than that waits
-// until the bucket holds it, and [reserve.Reservation.Settle] gives back only what an ordinary bucket would hold by
-// then: at 1000/s with a capacity of 250, 16 workers that reserve 500 and settle at 250 use 500 permits a second, with
-// a capacity of 500 they use 997.
+// Requests that reserve an estimate need a capacity of at least the largest one: at 1000/s, 16 workers that reserve 500
+// and settle at 250 use 997 permits a second with a capacity of 500, and 500 with one of 250.
 //
-// It is NewBursty(permitsPerSecond, WithCapacity(capacity), [WithStored](capacity), [PayUpfront]()),
-// with further options and NewBursty's errors. A capacity that takes more than 146 years to fill is a
-// *[ValueError].
+// It is NewBursty(permitsPerSecond, WithCapacity(capacity), [WithStored](capacity), [PayUpfront]()) with NewBursty's
+// errors. A capacity that takes more than 146 years to fill is a *[reserve.ValueError].
 func NewTokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := TokenBucket(permitsPerSecond, capacity, opts...)
 	if err != nil {

@@ -4,15 +4,8 @@
 // the limiter owes nothing, that is now, and the next request waits for the permits that this one took. This is the
 // model of Guava's RateLimiter.
 //
-//	limiter, err := pace.NewBursty(50, pace.WithBurst(0)) // calls per second, evenly
-//	...
-//	if _, err := limiter.Acquire(ctx, 1); err != nil {
-//		return err // the context has ended, or its deadline comes too early
-//	}
-//	response, err := client.Do(request)
-//
-// Most callers want [reserve.Limiter.Acquire] as above. A caller that must not block uses TryAcquire. A caller that may
-// give permits back uses Reserve and keeps the [reserve.Reservation].
+// Most callers want [reserve.Limiter.Acquire], as in the first example. A caller that must not block uses TryAcquire. A
+// caller that may give permits back uses Reserve and keeps the [reserve.Reservation].
 //
 // # Which limiter
 //
@@ -29,17 +22,4 @@
 // one. There are limits on bytes (stream), HTTP clients (outbound), HTTP servers (inbound), and language models
 // (outbound/llm). Package shared is one limiter for several machines. Package pacetest is for tests, and plug has
 // adapters for gRPC, Connect, Kubernetes, the SDKs of AWS and Azure, and metrics.
-//
-// # A worked example
-//
-// NewBursty(5) allows 5 permits per second and saves up to one second's worth while
-// it is idle. After 3 s without calls, 5 permits are stored:
-//
-//	Acquire(1) five times    go at once, from the store
-//	Acquire(1)               goes at once, and owes one permit
-//	Acquire(1)               waits 200 ms, for what the one before it owes
-//	Acquire(10)              waits another 200 ms, not for its own 10 permits
-//	Acquire(1)               waits 2 s, for those
-//
-// The arithmetic is in internal/smooth, whose documentation explains the model.
 package pace

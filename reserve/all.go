@@ -13,18 +13,14 @@ import (
 
 // All returns a Reserver for a request that is limited several times: per second and per hour, or per key and overall.
 // The permits may be used at the latest of the times. Cancel, Settle and Wait apply to all. Without limiters, it grants
-// everything at once.
+// everything at once. It panics if a Reserver is nil.
 //
-// If a limiter refuses, the request returns its error, and the limiters before it get their permits back; their
-// snapshots count these in Granted and GivenBack. A *[WaitError] has the limiter's name ([WithName]) in Limit, or "2 of
-// 3".
+// If a limiter refuses, the request returns its error, and the limiters before it get their permits back. A
+// *[WaitError] has the limiter's name ([WithName]) in Limit, or "2 of 3".
 //
-// Each limiter counts its permits at its own time. So where many calls wait for the slower of two limiters, the faster
-// does not space them again. With 10/s and 1000 an hour, 2,000 callers at once make 1,000 calls in 100 s, and the
-// others together an hour later. A caller that makes its calls in turn exceeds a window by at most one call. In package
-// fair and in outbound.WithLimit, all limits are charged when a call goes.
-//
-// All panics if a Reserver is nil.
+// Each limiter counts its permits at its own time, so the faster of two does not space calls that wait for the slower:
+// with 10/s and 1000 an hour, of 2,000 callers at once 1,000 go in 100 s, and the others together an hour later. In
+// package fair and in outbound.WithLimit, all limits are charged when a call goes.
 func All(rs ...Reserver) Reserver {
 	for _, r := range rs {
 		if isnil.Value(r) {
@@ -36,7 +32,6 @@ func All(rs ...Reserver) Reserver {
 
 type all []Reserver
 
-// Parts is for packages of this module.
 func (a all) Parts() allornothing.Parts[Reserver] {
 	return append(allornothing.Parts[Reserver]{}, a...)
 }

@@ -10,13 +10,11 @@ import (
 // A Limiter hands out permits at a rate. Most callers should use [Limiter.Acquire], which waits for them.
 // [Limiter.TryAcquire] never blocks, and [Limiter.Reserve] is for callers that do something else meanwhile.
 //
-// A request is told at once when it may go. Any size is granted (a window has a largest: see [SizeError]). Unless the
-// policy has [PayUpfront], a request goes as soon as the requests before it are paid for, and the next request waits
-// for its permits. At 1/s, Acquire(8) goes at once, and the next Acquire(1) 8 s later. (Package window has its own
-// rules.) Requests go in order. When a request gives up, or settles for less, those behind it go earlier.
+// Requests go in order, and any size is granted (a window has a largest: see [SizeError]). Unless the policy has
+// [PayUpfront], a request goes as soon as the requests before it are paid for: at 1/s, Acquire(8) goes at once, and the
+// next Acquire(1) 8 s later. When a request gives up, or settles for less, those behind it go earlier.
 //
-// A Limiter comes from a [Policy] or from a variant's constructor. Its zero value and nil panic; it must not be copied.
-// All methods may be called at the same time.
+// Its zero value and nil panic; it must not be copied. All methods may be called at the same time.
 type Limiter engine.Limiter
 
 func (l *Limiter) engine() *engine.Limiter { return (*engine.Limiter)(l).Made() }
@@ -47,7 +45,7 @@ func (l *Limiter) Wait(ctx context.Context) error {
 func (l *Limiter) Allow() bool { return (*engine.Limiter)(l).TryAcquire(1) }
 
 // TakeUpTo takes as many of n permits as there are now, and returns how many: for work in batches. It neither blocks
-// nor allocates. The other permits do not count as refused.
+// nor allocates. Permits beyond those do not count as refused.
 //
 // At 10/s with 5 stored, TakeUpTo(100) returns 6, since the next permit is prepaid; with [PayUpfront] 5.
 func (l *Limiter) TakeUpTo(n int) (taken int) { return l.engine().TakeUpTo(n) }

@@ -15,8 +15,7 @@ func (l *Limiter) NextFree() time.Time { return l.engine().NextFree() }
 // Peek returns how long a request for n permits (at least 1), made now, would wait, or a *[SizeError] if the limiter
 // never grants as many. Another caller may change that. [WithMaxWait] does not apply.
 //
-// At 1/s, after Acquire(8), Peek(1) and Peek(100) return 8 s: a request does not wait for its own permits. With
-// [PayUpfront] and nothing stored, Peek(8) returns 8 s.
+// At 1/s, after Acquire(8), Peek(1) and Peek(100) return 8 s: a request does not wait for its own permits.
 func (l *Limiter) Peek(n int) (wait time.Duration, err error) {
 	if err := checkPermits(n); err != nil {
 		return 0, err
@@ -27,13 +26,12 @@ func (l *Limiter) Peek(n int) (wait time.Duration, err error) {
 // Forecast returns when the last of n requests for one permit would go, each made when the one before is granted: when
 // n more items of work can have started. An n below 1 counts as 1.
 //
-// It is exact if no other caller asks and the rate stays. At 10/s with 10 stored, the last of 111 goes in 10 s: 10
-// permits are stored, the next is prepaid, and the other 100 take 100 ms each.
+// It is exact if no other caller asks and the rate stays. At 10/s with 10 stored, the last of 111 goes in 10 s.
 func (l *Limiter) Forecast(n int) time.Time { return l.engine().Forecast(n) }
 
 // A Snapshot is a limiter's state at one moment, and counts since the limiter was made.
 //
-// Granted - GivenBack permits are used or promised. Counts start again at 0 after 1<<64 - 1.
+// Granted - GivenBack permits are used or promised.
 type Snapshot struct {
 	Rate     float64 // fresh permits per second; +Inf: no limit
 	Capacity float64 // the largest number of permits that can be stored; of a window, how many it allows
@@ -56,9 +54,8 @@ type Snapshot struct {
 
 // Snapshot returns the limiter's state and counts.
 //
-// At 10/s, with 10 stored of up to 10, after TryAcquire(6): Rate 10, Capacity 10, Level 4, Wait 0, Granted 6. After
-// another TryAcquire(9): Level -5, Wait 500 ms, Granted 15.
+// At 10/s, with 10 stored, after TryAcquire(6) and TryAcquire(9), Level is -5, Wait 500 ms, and Granted 15.
 //
-// Until the first Snapshot, Refused does not count a TryAcquire that fails without the limiter's lock, which is as fast
-// from many goroutines as from one. For that count, call Snapshot once at the start.
+// Until the first Snapshot, Refused does not count a TryAcquire that fails without the limiter's lock. For that count,
+// call Snapshot once at the start.
 func (l *Limiter) Snapshot() Snapshot { return Snapshot(l.engine().Snapshot()) }

@@ -48,13 +48,11 @@ func WithName(name string) Option {
 	}))
 }
 
-// WithSlack lets callers of Acquire and Wait wake late, by less than d, so that callers due close together, also of
-// other limiters with the same d, wake together. At 5,000/s, callers take 1.7 to 3.4 times the processor time of
-// golang.org/x/time/rate, and with WithSlack(time.Millisecond) 1.1 to 1.5 times; five callers then go each millisecond.
-// The promised times and the rate stay.
+// WithSlack lets callers of Acquire and Wait wake late, by less than d, so that callers due close together wake
+// together, also of other limiters with the same d. At 5,000/s, callers take 1.7 to 3.4 times the processor time of
+// golang.org/x/time/rate, and with WithSlack(time.Millisecond) 1.1 to 1.5 times. The promised times and the rate stay.
 //
-// It has no effect on a fake clock. A negative d is a *[ValueError]. Default: 0; callers wake within tens of
-// microseconds.
+// It has no effect on a fake clock. A negative d is a *[ValueError]. Default: 0.
 func WithSlack(d time.Duration) Option {
 	return Option(option.New("WithSlack", func(s *option.Common) error {
 		if d < 0 {
@@ -78,8 +76,8 @@ func WithStored(permits float64) Option {
 	}))
 }
 
-// PayUpfront makes a request wait for its own permits, as in a classic token bucket. By default the next request waits
-// for them. At 1/s with nothing stored, Reserve(8) is ready after 8 s instead of now.
+// PayUpfront makes a request wait for its own permits, as in a classic token bucket, instead of the next request. At
+// 1/s with nothing stored, Reserve(8) is ready after 8 s instead of now.
 //
 // A capacity that is a time (pace.WithBurst, a warm-up) then holds at least one permit.
 func PayUpfront() Option {
@@ -100,9 +98,7 @@ func Per(permits float64, d time.Duration) float64 {
 	return permits / d.Seconds()
 }
 
-// Must returns v, or panics if err is not nil: for constants.
-//
-//	var limiter = reserve.Must(pace.NewBursty(10))
+// Must returns v, or panics if err is not nil: for constants, as in reserve.Must(pace.NewBursty(10)).
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -8,11 +8,9 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 )
 
-// A Reservation is a promise of permits at a known time. The caller then uses them, or calls Cancel so that others get
-// them.
-//
-// The time becomes earlier when a request in front gives up or settles for less, and later only by a pause, a lower
-// [Limiter.Retime], or a long use of a window's permits. At and Delay return the time as it is known now.
+// A Reservation is a promise of permits at a known time. That becomes earlier when a request in front gives up or
+// settles for less, and later only by a pause, a lower [Limiter.Retime], or a long use of a window's permits. At and
+// Delay return the time as it is known now.
 //
 // A Reservation is returned by value, and must not be copied further (go vet reports it): a second Cancel must find the
 // first. A function that returns it has a named result and a bare return. The zero value, which comes with an error,
@@ -35,24 +33,22 @@ func (r *Reservation) Delay() time.Duration { return r.engine().Delay() }
 // returns [ErrCancelled].
 func (r *Reservation) Wait(ctx context.Context) error { return r.engine().Wait(ctx) }
 
-// Cancel is Settle(0): the permits were not used.
-//
-// The limiter is then as if the permits had never been reserved. Before the reservation's time, all requests behind it
-// move up; after it, as many permits come back as would still be stored. No promised time becomes later.
+// Cancel is Settle(0): the permits were not used. The limiter is then as if they had never been reserved. Before the
+// reservation's time, all requests behind it move up; after it, as many permits come back as would still be stored. No
+// promised time becomes later.
 //
 // When 100 callers queue at 10/s and all give up, in any order, the next caller waits for one permit.
 //
-// Do not cancel permits that were used: golang.org/x/time/rate's Cancel does nothing once the time has come, but here a
-// ported "defer r.Cancel()" would double the rate.
+// Do not cancel permits that were used, as golang.org/x/time/rate's callers do with "defer r.Cancel()": here it would
+// double the rate.
 func (r *Reservation) Cancel() { r.engine().Settle(0) }
 
 // Settle says how many permits were really used (negative: 0). The rest of those reserved are given back as by Cancel,
 // and a waiting reservation keeps its place. Permits used beyond are charged behind all requests that wait. Only the
 // first Cancel or Settle counts.
 //
-// At 10/s, a call that reserved 5 permits and settles at 25 makes the next call wait 2 s longer. If it settles at 1
-// before the next is granted, the next waits 0.4 s less. A granted request for more than a token bucket's capacity gets
-// less back, or nothing: see pace.NewTokenBucket.
+// At 10/s, a call that reserved 5 permits and settles at 25 makes the next call wait 2 s longer. A granted request for
+// more than a token bucket's capacity gets less back, or nothing: see pace.NewTokenBucket.
 func (r *Reservation) Settle(actual int) { r.engine().Settle(actual) }
 
 // A Promise implements a Reservation for a [Reserver] outside this package: see [NewReservation]. Its methods mean what

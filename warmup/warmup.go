@@ -38,12 +38,11 @@ var valueError = invalid.In("warmup")
 
 // New returns a limiter that warms up. It is cold at first, and after an idle time of a period. At 100/s with a period
 // of 10 s, a cold limiter begins at 33/s and reaches 100/s after 10 s. From warm, up to 5 s without a request cost
-// nothing. After 7.5 s it begins at half its rate.
+// nothing. After 7.5 s it begins at half its rate. A rate of +Inf is no limit; coming back from it the limiter is warm.
 //
 // It returns a *[reserve.ValueError] for a rate that is not positive or a period below a microsecond, and a
-// *[reserve.OptionError] for an option that does not apply: [WithColdFactor], [reserve.WithStored] (default: full, that
-// is cold), [reserve.PayUpfront], [reserve.WithMaxWait], [reserve.WithSlack] and [reserve.WithClock] do. A rate of +Inf
-// is no limit; coming back from it the limiter is warm.
+// *[reserve.OptionError] for an option other than [WithColdFactor], [reserve.WithStored], [reserve.PayUpfront],
+// [reserve.WithMaxWait], [reserve.WithClock], [reserve.WithName] and [reserve.WithSlack].
 func New(permitsPerSecond float64, period time.Duration, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Policy(permitsPerSecond, period, opts...)
 	if err != nil {

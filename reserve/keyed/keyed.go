@@ -38,9 +38,8 @@ type settings struct {
 }
 
 // WithMaxKeys sets how many keys are remembered at most; a new key beyond that is refused with [ErrTooManyKeys].
-// Default: 1<<20, some 90 MB. With 0 or less, every key is refused.
-//
-// Only a charge to a dropped key, by [reserve.Reservation.Settle], goes past it.
+// Default: 1<<20, some 90 MB. With 0 or less, every key is refused. Only [reserve.Reservation.Settle] goes past it, if
+// its key was dropped.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error { s.maxKeys = n; return nil }
 }
@@ -48,9 +47,8 @@ func WithMaxKeys(n int) Option {
 // WithTTL sets how long the policy function's answer for a key is good: between 31/32 of d and d. Default, and for 0 or
 // less: until the key is dropped.
 //
-// After d, the first caller calls the function; the others go on with the old policy. Debt and stored permits change as
-// with Refresh. After an error the key keeps its policy, and the function is called again an eighth of d later; after
-// [ErrUnknown] the key is forgotten.
+// After d, the first caller calls the function, as [Limiters.Refresh] does; the others go on with the old policy. After
+// an error the function is called again an eighth of d later.
 //
 // A key is remembered for d even when it is like new, unless a new key needs its room: at 1000 keys a second,
 // WithTTL(time.Minute) keeps 60,000 keys, some 5 MB.
@@ -62,11 +60,8 @@ func WithTTL(d time.Duration) Option {
 // for that key wait, and get its error, too, which is not remembered.
 //
 // The function is called under no lock, and may ask for other keys, but not for the same key, nor for a key whose
-// policy asks for this key. Make policies once and return them many times: a key whose policy changes takes some 220
-// bytes more.
-//
-// A key's limiter counts as idle since New was called, or, with policies on their own clock ([reserve.WithClock]),
-// since the function's first policy was made.
+// policy asks for this key. Make policies once and return them many times. With policies on a clock of their own
+// ([reserve.WithClock]) keys count as idle since the first was made.
 //
 // It panics if the function or an option is nil.
 func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Option) *Limiters[K] {
@@ -98,10 +93,8 @@ func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Du
 	return k.keys().Acquire(ctx, key, n)
 }
 
-// ReserveWithin is [reserve.Limiter.ReserveWithin] of the key's limiter. It has Acquire's errors.
-//
-// The key is remembered until the reservation's time has come and the key is like new again. Settle after that still
-// charges the key.
+// ReserveWithin is [reserve.Limiter.ReserveWithin] of the key's limiter. It has Acquire's errors. Settle charges the key
+// even after it was dropped.
 func (k *Limiters[K]) ReserveWithin(
 	ctx context.Context, key K, n int, maxWait time.Duration,
 ) (r reserve.Reservation, err error) {
@@ -134,13 +127,7 @@ func (k *Limiters[K]) Refresh(key K) error { return k.keys().Refresh(key) }
 func (k *Limiters[K]) Forget(key K) { k.keys().Forget(key) }
 
 // Keys returns the remembered keys, in no order, a shard's (on average at most 4096) at a time. Keys that are new or
-// dropped during the loop may be missing. The loop's body may use the limiters, and drop keys:
-//
-//	for tenant := range perTenant.Keys() {
-//		if err := perTenant.Refresh(tenant); err != nil {
-//			...
-//		}
-//	}
+// dropped during the loop may be missing. The loop's body may use the limiters, and drop keys.
 func (k *Limiters[K]) Keys() iter.Seq[K] { return k.keys().Keys() }
 
 // For returns the key's limiter, which keeps no key from being dropped.

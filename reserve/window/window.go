@@ -1,8 +1,5 @@
-// Package window limits to n permits in any stretch of time, exactly: what an API means by "100 requests a minute".
-//
-//	limiter, err := window.New(100, time.Minute)
-//
-// A token bucket of 100 that refills in a minute lets 199 calls go in its first minute, and a counter reset each minute
+// Package window limits to n permits in any stretch of time, exactly: what an API means by "100 requests a minute". A
+// token bucket of 100 that refills in a minute lets 199 calls go in its first minute, and a counter reset each minute
 // 200 around 12:00:00.
 //
 // # What is promised
@@ -27,38 +24,34 @@
 // Permits that are given back leave the window, and waiting requests move up at once. If the second of the four above
 // is cancelled, the third goes at once and the fourth at 1 s.
 //
-// A request settled for more charges the difference behind all requests that wait then, even without room. With 10 a
-// second and 6 used, Settle(16) leaves no room until a second later.
+// A request settled for more charges the difference behind all requests that wait then, even without room.
 //
 // # When a permit is used
 //
 // A permit counts from its grant. A server counts the call when it arrives, and calls overtake each other, so some
-// exceed a window there of the same length. Package outbound therefore tells the window when a call goes out, and when
-// its answer is there: the permit counts until per after the answer. Then no stretch of per at the server holds more
-// than n, at the price of one round trip for each per: with 10 a second and 150 ms from sending to answer, 10 go in
-// 1.15 s. While a call is out, promised times may become later. Without package outbound, use [WithMargin].
+// exceed a window there of the same length. Package outbound therefore lets a permit count until per after the answer.
+// Then no stretch of per at the server holds more than n, at the price of one round trip for each per: with 10 a second
+// and 150 ms from sending to answer, 10 go in 1.15 s. While a call is out, promised times may become later. Without
+// package outbound, use [WithMargin].
 //
 // # Changes
 //
 // Stored is how many permits could be taken now: 0 while a request waits. A pause stops the window's clock.
 //
-// SetRate keeps n and makes per n/rate seconds: with 100 a minute, SetRate(reserve.Per(100, time.Hour)) makes it 100 an
-// hour. Waiting requests are granted no later than they were promised, and earlier if the new window has room. With 3 a
-// second, 3 used at 0 s and a fourth promised for 1 s, SetRate to 3 a minute leaves the fourth at 1 s, and the next two
-// wait until 1 minute. Permits that have left the window do not come back into a longer one. With Retime waiting
-// requests wait as the new window says: the fourth until 1 minute. SetPolicy changes n and per, as SetRate does. After
-// a Retime a waiting request for more than the new n goes when the window is empty. A promise that SetRate has kept
-// ends when a call of package outbound is out.
+// SetRate keeps n and makes per n/rate seconds. Waiting requests are granted no later than they were promised, and
+// earlier if the new window has room. With 3 a second, 3 used at 0 s and a fourth promised for 1 s, SetRate to 3 a
+// minute leaves the fourth at 1 s, and the next two wait until 1 minute; with Retime the fourth waits as well. Permits
+// that have left the window do not come back into a longer one. SetPolicy changes n and per, as SetRate does. A waiting
+// request for more than the new n goes when the window is empty. A promise that SetRate has kept ends when a call of
+// package outbound is out.
 //
 // With a rate of +Inf, per is 0, and nothing waits. A window is no longer than 146 years.
 //
 // # What it takes
 //
-// A window is a sliding-window log: 24 bytes for the requests granted at one moment, 40 for a waiting request, rounded
-// up to at most twice as much. [reserve.WithMaxWait] bounds the queue.
-//
-// After a refund, the times behind are computed again when needed, in one pass: 100,000 waiting requests that give up
-// in random order take 0.3 s. A window counts up to 2^63 permits.
+// A window takes 24 bytes for the requests granted at one moment, and 40 for a waiting request, rounded up to at most
+// twice as much. [reserve.WithMaxWait] bounds the queue. 100,000 waiting requests that give up in random order take 0.3
+// s.
 package window
 
 import (
@@ -77,8 +70,8 @@ var valueError = invalid.In("window")
 // New returns a limiter that grants at most n permits in any stretch of per; it starts empty.
 //
 // It returns a *[reserve.ValueError] if n is less than 1 or per is below a microsecond, and a *[reserve.OptionError]
-// for an option that does not apply: [WithMargin], [reserve.WithClock], [reserve.WithMaxWait] and [reserve.WithSlack]
-// do.
+// for an option other than [WithMargin], [reserve.WithClock], [reserve.WithMaxWait], [reserve.WithName] and
+// [reserve.WithSlack].
 func New(n int, per time.Duration, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Policy(n, per, opts...)
 	if err != nil {
@@ -121,11 +114,8 @@ func newPolicy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Polic
 type settings struct{ margin time.Duration }
 
 // WithMargin makes a permit count for d longer than per, for a server that counts calls as they arrive. If the delay
-// one way is 30 to 90 ms, a margin of 60 ms keeps every stretch of per at the server within n: n permits go in per + 60
-// ms.
-//
-// Under package outbound too, a permit then counts from its grant, which is better where answers take long, as those of
-// language models.
+// one way is 30 to 90 ms, a margin of 60 ms keeps every stretch of per at the server within n. Under package outbound
+// too, a permit then counts from its grant, which is better where answers take long, as those of language models.
 //
 // Rate, SetRate and Retime don't count the margin. A negative d is a *[reserve.ValueError]. Default: 0.
 func WithMargin(d time.Duration) reserve.Option {
