@@ -5,8 +5,6 @@ import "time"
 // arm sets the timer to the next thing that no caller does. It needs the queue's lock.
 func (q *Queue) arm(now int64) {
 	h := q.bound
-	alone := !q.several && len(q.passed) == 0
-	q.awaited.Store(alone && h != nil && h.place.sleepers > 0 && len(h.parts) == 1)
 	at := q.order.Changes()
 	for _, lapse := range q.deadlines {
 		if len(lapse) > 0 {

@@ -160,6 +160,7 @@ func (q *Queue) tooLate(p *Place, maxWait time.Duration) (again bool, err error)
 	now := q.lock()
 	defer q.mu.Unlock()
 	var wait time.Duration
+	doubtful := false
 	switch {
 	case p.state >= granted:
 		return false, p.failure()
@@ -168,7 +169,10 @@ func (q *Queue) tooLate(p *Place, maxWait time.Duration) (again bool, err error)
 			wait = 1
 		}
 	default:
-		wait = max(1, q.forecast(p))
+		wait = max(1, q.forecastBeside(p, nil))
+		if doubtful = q.asking != nil && add(now, wait) > p.latest; doubtful {
+			wait = max(1, q.forecast(p))
+		}
 	}
 	known := maxWait <= 0 || p.state != binding && q.leaving == 0
 	if known && add(now, wait) > p.latest || wait > 0 && maxWait <= 0 {
@@ -176,13 +180,14 @@ func (q *Queue) tooLate(p *Place, maxWait time.Duration) (again bool, err error)
 	}
 	q.lapses(p)
 	q.arm(now)
-	if q.asking != nil && p.state == waiting {
+	if doubtful && p.state == waiting {
 		q.doubted = append(q.doubted, p)
 	}
 	return false, nil
 }
 
-// judge tells the places that came while another was being bound, and took it for bound, that they are too late.
+// judge tells places that they are too late: they came while another was being bound, and are in time only if that had
+// its permits already.
 func (q *Queue) judge(now int64, doubted []*Place) {
 	for _, p := range doubted {
 		if p.state != waiting || q.leaving > 0 {

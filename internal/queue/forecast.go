@@ -100,13 +100,16 @@ func (q *Queue) base(now int64) (d time.Duration) {
 }
 
 // forecast returns a waiting place's wait if no other arrives.
-func (q *Queue) forecast(p *Place) (longest time.Duration) {
+func (q *Queue) forecast(p *Place) time.Duration { return q.forecastBeside(p, q.asking) }
+
+// forecastBeside is forecast if of the places that are being bound only this, if any, has its permits.
+func (q *Queue) forecastBeside(p, asking *Place) (longest time.Duration) {
 	now := q.seen
 	all, ofClass := q.order.Ahead(&p.entry)
 	if len(p.Options) > 1 {
 		held := 0.0
 		if p.told() {
-			held, _ = q.held(p, anyLimit)
+			held, _ = q.held(p, anyLimit, asking)
 		}
 		return q.fillUp(p, max(0, all[order.OfPermits]-held))
 	}
@@ -118,7 +121,7 @@ func (q *Queue) forecast(p *Place) (longest time.Duration) {
 		if l.Own {
 			ahead = &ofClass
 		}
-		held, holders := q.held(p, i)
+		held, holders := q.held(p, i, asking)
 		places := ahead[order.OfPlaces] - holders
 		sum := ahead[min(i, order.Tracked)] - held
 		if i >= order.Tracked { // of the places' own permits: the others ask as large a part of these as p does
@@ -137,7 +140,7 @@ const anyLimit = -1
 
 // held returns the permits that other places hold at a limit, which knows of them, and how many places do. A place that
 // is being bound may hold all.
-func (q *Queue) held(p *Place, limit int) (permits, places float64) {
+func (q *Queue) held(p *Place, limit int, asking *Place) (permits, places float64) {
 	own := limit != anyLimit && p.Options[0].Limits[limit].Own
 	count := func(other *Place) {
 		switch {
@@ -149,8 +152,8 @@ func (q *Queue) held(p *Place, limit int) (permits, places float64) {
 			places++
 		}
 	}
-	if q.asking != nil {
-		count(q.asking)
+	if asking != nil {
+		count(asking)
 	}
 	if q.bound != nil {
 		count(q.bound.place)

@@ -41,7 +41,6 @@ type Queue struct {
 	waiting atomic.Int64  // places that are waiting or bound
 	version atomic.Uint64 // grows with each change that is not by the queue's own reservations
 	called  atomic.Bool   // a goroutine is about to look
-	awaited atomic.Bool   // a caller waits at the only limit, which wakes it if its time is earlier
 	nested  atomic.Bool   // queues around this one are told of changes
 	served  atomic.Uint64
 	watcher *engine.Watcher
@@ -54,7 +53,7 @@ type Queue struct {
 	deadlines []order.Heap[int64, Place] // by class: places that must go by a time
 	seen      int64                      // the latest reading of the clock
 	asking    *Place                     // whose state is binding
-	doubted   []*Place                   // came meanwhile: see judge
+	doubted   []*Place                   // see judge
 	leaving   int                        // holds of places that have left, which are about to be given back
 	bound     *hold                      // of the first
 	passed    []*Place                   // that others pass; each has a hold
@@ -86,16 +85,6 @@ func (l *lock) lock() {
 		l.calls <- struct{}{}
 	} else {
 		l.mutex.Lock()
-	}
-}
-
-// try locks it if it is free. It must be held during calls that may block.
-func (l *lock) try() bool {
-	select {
-	case l.calls <- struct{}{}:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -34,11 +34,6 @@ func (q *Queue) look(ctx context.Context, p *Place) error {
 		q.steps(p, enough)
 		return nil
 	}
-	if q.holdsRest(p) && q.binding.try() {
-		defer q.binding.unlock()
-		q.take(p, 1)
-		return nil
-	}
 	looked := make(chan struct{})
 	go func() {
 		defer close(looked)
@@ -74,31 +69,12 @@ func (q *Queue) lookSoon() {
 func (q *Queue) steps(p *Place, most int) {
 	q.binding.lock()
 	defer q.binding.unlock()
-	q.take(p, most)
-}
-
-func (q *Queue) take(p *Place, most int) {
 	for n := 1; q.waiting.Load() > 0 && q.step(p); n++ {
 		if n >= most && q.decided(p) {
 			go q.steps(nil, forEver)
 			return
 		}
 	}
-}
-
-// holdsRest reports whether a place has reservations at all limits of its option that may block.
-func (q *Queue) holdsRest(p *Place) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if p.state != bound || q.first() != p {
-		return false
-	}
-	for i := range p.hold.parts {
-		if p.hold.parts[i].r == nil && p.hold.limits()[i].blocks() {
-			return false
-		}
-	}
-	return true
 }
 
 func (q *Queue) decided(p *Place) bool {

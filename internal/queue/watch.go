@@ -11,10 +11,9 @@ import (
 
 // watch has local limiters tell the queue of changes.
 func (q *Queue) watch(limits map[*Limit]bool) {
-	q.watcher = &engine.Watcher{Owner: q, Tell: func(later bool) {
-		if q.version.Add(1); later || !q.awaited.Load() || q.nested.Load() {
-			q.call()
-		}
+	q.watcher = &engine.Watcher{Owner: q, Tell: func(bool) {
+		q.version.Add(1)
+		q.call()
 	}}
 	for i := range q.options {
 		o := &q.options[i]

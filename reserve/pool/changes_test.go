@@ -396,22 +396,6 @@ func TestNothingGoesOn(t *testing.T) {
 	}
 }
 
-// A caller with a deadline goes to another member that is in time, if its own is paused.
-func TestInTimeElsewhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := even(1), even(1)
-		a.TryAcquire(5)
-		b.TryAcquire(20)
-		p := reserve.Must(pool.New([]pool.Member[string]{{Value: "a", By: a}, {Value: "b", By: b}}))
-		ctx, cancel := context.WithTimeout(background, 30*time.Second)
-		defer cancel()
-		time.AfterFunc(time.Second, func() { a.PauseUntil(time.Now().Add(time.Hour)) })
-		lease, err := p.Acquire(ctx, 1)
-		require.NoError(t, err)
-		require.Equal(t, "b", lease.Value())
-	})
-}
-
 // A member whose own longest wait is shorter than the wait there is none, until it is near.
 func TestOwnLongestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
