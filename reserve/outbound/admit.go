@@ -70,11 +70,12 @@ func (c *call) acquire(ctx context.Context, maxWait time.Duration, old **queue.P
 			return errChanged
 		}
 	}
-	if err := c.ask(); err != nil {
+	l, err := c.ask()
+	if err != nil {
 		return err
 	}
-	defer c.t.lines.leave(c.line)
-	err := c.line.Enter(ctx, c.place, maxWait)
+	defer c.t.lines.leave(l)
+	err = l.Enter(ctx, c.place, maxWait)
 	if had := giveUp(old); had && errors.As(err, new(*reserve.WaitError)) {
 		return errChanged // its permits may be what was missing
 	}

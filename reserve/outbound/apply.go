@@ -9,18 +9,20 @@ import (
 )
 
 // teach tells the limits what follows for them from the response. Stops come before and after it.
-func (l *lesson) teach(v *verdict, rulings []ruling) {
+func (l *lesson) teach(v *verdict) {
 	if v.refused {
-		l.throttled(v, rulings)
+		l.throttled(v)
 	}
-	for i := len(l.charges) - 1; i >= 0; i-- { // from the named limit on: another's rate wakes calls, which may go by this
-		l.learn(&l.charges[i], &rulings[i])
+	for i := range l.charges { // from the named limit on: another's rate wakes calls, which may go by this
+		l.learn(&l.charges[len(l.charges)-1-i])
 	}
-	for i := range l.charges {
-		l.tell(&l.charges[i])
+	for a := range l.charges.all { // a quota by the calendar follows the server's
+		if a.said != nil && a.said.Ends > 0 {
+			a.of.Said(a.said.Left, l.of.heard.Add(a.said.Ends))
+		}
 	}
 	if !l.said.Cached {
-		l.makeRoom(v, rulings)
+		l.makeRoom(v)
 	}
 }
 
@@ -31,26 +33,24 @@ func (l *lesson) accepted() {
 		s.emptied.Store(0)
 	}
 	l.unblock()
-	for i := range l.of.way.charges {
-		a := &l.of.way.charges[i]
+	for a := range l.of.way.charges.all {
 		l.of.t.believes(a, func(told *adapt.Told) { told.Accepted(l.of.heard, l.of.sent, float64(a.Permits)) })
 	}
 }
 
 // stops applies the stops that include what the limits owe, or the others, and doubts refused limits that are told.
-func (l *lesson) stops(v *verdict, rulings []ruling, owed bool) {
-	for i := range l.charges {
-		a, ruling := &l.charges[i], &rulings[i]
-		if ruling.owed != owed {
+func (l *lesson) stops(v *verdict, owed bool) {
+	for a := range l.charges.all {
+		if a.ruling.owed != owed {
 			continue
 		}
-		if ruling.blamed {
-			doubted := doubtful(l.charges, i, l.said.Reason)
-			if l.doubt(doubted, a, v.stop); doubted != a && ruling.stop > 0 && doubted.stopsWith(a) {
-				doubted.stop(l.of.heard.Add(ruling.stop)) // nothing is saved up meanwhile
+		wait := a.ruling.stop
+		if a.ruling.blamed {
+			doubted := l.charges.doubtful(a, l.said.Reason)
+			if l.doubt(doubted, a, v.stop); doubted != a && wait > 0 && doubted.stopsWith(a) {
+				doubted.stop(l.of.heard.Add(wait)) // nothing is saved up meanwhile
 			}
 		}
-		wait := ruling.stop
 		if owed {
 			wait -= a.owes()
 		}
@@ -69,15 +69,17 @@ func (a *charge) owes() time.Duration {
 	return 0
 }
 
-func (l *lesson) throttled(v *verdict, rulings []ruling) {
+func (l *lesson) throttled(v *verdict) {
 	var limits []string
-	if len(l.of.way.charges) == 0 || l.tries.crowded != "" || l.said.NotRate {
-		limits = append(limits, l.tries.crowded)
+	if l.tries.crowded {
+		limits = append(limits, l.said.Reason)
+	} else if len(l.of.way.charges) == 0 || l.said.NotRate {
+		limits = append(limits, "")
 	}
-	for i := range l.charges {
-		if rulings[i].blamed {
-			l.charges[i].state.refused.Add(1)
-			limits = append(limits, l.charges[i].name())
+	for a := range l.charges.all {
+		if a.ruling.blamed {
+			a.state.refused.Add(1)
+			limits = append(limits, a.name())
 		}
 	}
 	if hook := l.of.t.hooks.Throttled; hook != nil {
@@ -87,22 +89,15 @@ func (l *lesson) throttled(v *verdict, rulings []ruling) {
 	}
 }
 
-// tell tells a calendar's quota what is left of the server's, and until when.
-func (l *lesson) tell(a *charge) {
-	if a.said != nil && a.said.Ends > 0 {
-		a.of.Said(a.said.Left, l.of.heard.Add(a.said.Ends))
-	}
-}
-
-func (l *lesson) learn(a *charge, r *ruling) {
+func (l *lesson) learn(a *charge) {
 	if a.rate == nil || a.toldWindow() {
 		return
 	}
 	from, to := a.rate.change(func(rate *adapt.Rate) {
-		l.hear(rate, a, r)
-		switch r.outcome {
+		l.hear(rate, a)
+		switch a.ruling.outcome {
 		case refused:
-			rate.Refused(l.of.heard, l.of.sent, l.of.heard.Add(r.pause), l.of.response.StatusCode >= 500)
+			rate.Refused(l.of.heard, l.of.sent, l.of.heard.Add(a.ruling.pause), l.of.response.StatusCode >= 500)
 		case short:
 			rate.Short(l.of.heard, l.of.sent, float64(a.Permits))
 		case accepted:
@@ -120,23 +115,22 @@ func (a *charge) toldWindow() bool {
 }
 
 // hear tells a rate what the response says is left and allowed, in calls or in permits.
-func (l *lesson) hear(rate *adapt.Rate, a *charge, r *ruling) {
-	if s := a.said; s != nil && !s.Bucket && s.Left >= 0 {
-		left := s.Left
-		if a.saidInCalls() {
-			left *= rate.Cost()
-		}
-		rate.Left(l.of.sent, left)
+func (l *lesson) hear(rate *adapt.Rate, a *charge) {
+	s, cost := a.said, 1.
+	if s == nil {
+		return
 	}
-	if allowed := r.rate; allowed > 0 {
-		if r.each {
-			allowed *= rate.Cost()
-		}
-		rest := a.said.Ends
-		if a.said.Bucket {
-			rest = 0
-		}
-		rate.Said(l.of.heard, l.of.sent, allowed, rest, a.said.Spread)
+	if a.saidInCalls() {
+		cost = rate.Cost()
+	}
+	rest := s.Ends
+	if s.Bucket {
+		rest = 0
+	} else if s.Left >= 0 {
+		rate.Left(l.of.sent, s.Left*cost)
+	}
+	if s.Rate > 0 && !a.tooLittle {
+		rate.Said(l.of.heard, l.of.sent, s.Rate*cost, rest, s.Spread)
 	}
 }
 
@@ -156,21 +150,19 @@ func (a *charge) leftFor(took time.Duration) int {
 	return int(left)
 }
 
-func (l *lesson) makeRoom(v *verdict, rulings []ruling) {
-	for i := range l.charges {
-		a, ruling := &l.charges[i], &rulings[i]
-		if a.room == nil {
-			a.room = a.roomOf()
-		}
+func (l *lesson) makeRoom(v *verdict) {
+	for a := range l.charges.all {
+		stop := a.ruling.stop
+		room := a.roomOf()
 		switch {
-		case a.room == nil:
+		case room == nil:
 		case !v.refused:
-			a.room.accepted(l.of.sent, l.of.heard, a.leftFor(l.of.heard.Sub(l.of.sent)))
+			room.accepted(l.of.sent, l.of.heard, a.leftFor(l.of.heard.Sub(l.of.sent)))
 		case l.said.NotRate:
-			a.room.refused(l.of.sent, l.of.heard, firstBackoff, true)
-		case !ruling.blamed || l.tries.block > 0 || a.rate != nil && !a.toldWindow(): // one goes at a time, or by the rate
-		case ruling.stop > 0 || l.of.response.StatusCode < 500 && !l.of.t.pauseRefused:
-			a.room.refused(l.of.sent, l.of.heard, cmp.Or(ruling.stop, firstBackoff), ruling.stop == 0)
+			room.refused(l.of.sent, l.of.heard, firstBackoff, true)
+		case !a.ruling.blamed || l.tries.block > 0 || a.rate != nil && !a.toldWindow(): // one goes at a time, or by the rate
+		case stop > 0 || l.of.response.StatusCode < 500 && !l.of.t.pauseRefused:
+			room.refused(l.of.sent, l.of.heard, cmp.Or(stop, firstBackoff), stop == 0)
 		}
 	}
 }

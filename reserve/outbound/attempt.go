@@ -41,7 +41,7 @@ const (
 	out                  // sent, not settled
 )
 
-// take hands out the reservations of the granted place, in the order of asks, and begins their use.
+// take hands out the reservations of the granted place, and begins their use.
 func (a *attempt) take() {
 	w := a.way
 	if w.upstream != nil {
@@ -50,25 +50,23 @@ func (a *attempt) take() {
 	if a.t.classes != nil && len(w.charges) > 0 {
 		w.dearest().place = a.place
 	}
-	n := len(w.charges)
-	seats := n + len(w.seats)
-	for i, l := range a.place.Options[a.place.Option()].Limits {
-		held := a.place.Held(i)
-		switch {
-		case i < n:
-			w.charges[i].Held = held
-		case i < seats:
-			w.seats[i-n].Held = held
-		case i >= seats+w.spaces() && !l.Own:
-			a.gates = append(a.gates, held)
+	for i := range w.charges {
+		of := &w.charges[i]
+		if of.Held = a.place.Held(i); of.even != nil {
+			of.spacing = a.place.Held(of.evenAt)
 		}
 	}
-	for i, spaced := range w.spaced {
-		spaced.Held = together(spaced.Held, a.place.Held(i))
+	for i := range w.seats {
+		w.seats[i].Held = a.place.Held(len(w.charges) + i)
+	}
+	for i, l := range a.place.Options[a.place.Option()].Limits {
+		if i >= w.gates && !l.Own {
+			a.gates = append(a.gates, a.place.Held(i))
+		}
 	}
 	a.sent = a.t.now()
-	for i := range w.charges {
-		a.begins(&w.charges[i])
+	for of := range w.charges.all {
+		a.begins(of)
 	}
 }
 
@@ -115,8 +113,8 @@ func (a *attempt) send() (err error) {
 }
 
 func (a *attempt) count(n int64) {
-	for i := range a.way.charges {
-		a.way.charges[i].state.out.Add(n)
+	for of := range a.way.charges.all {
+		of.state.out.Add(n)
 	}
 }
 
@@ -151,11 +149,11 @@ func (a *attempt) end() {
 	case granted:
 		a.place.Cancel()
 	case out:
-		for i := range w.charges {
-			lim.End(w.charges[i].Held) // of all, before a user's Lost, which may panic
+		for of := range w.charges.all {
+			lim.End(of.Held) // of all, before a user's Lost, which may panic
 		}
-		for i := range w.charges {
-			a.lose(&w.charges[i])
+		for of := range w.charges.all {
+			a.lose(of)
 		}
 	}
 }

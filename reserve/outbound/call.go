@@ -18,7 +18,6 @@ type call struct {
 	ways   ways
 	states []*limitState // each limit and key once
 
-	line  *line
 	place *queue.Place // first, or a new one after the first ask
 	rank  queue.Rank
 

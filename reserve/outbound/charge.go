@@ -9,16 +9,14 @@ import (
 
 type keys struct{ limit, key any }
 
-type ask struct {
+// A charge is what an attempt asks of one limit: permits, or a place in flight.
+type charge struct {
 	By      reserve.Reserver
 	of      lim.Limit            // By
 	Permits int                  // at least 1
 	Held    *reserve.Reservation // nil: not granted
-}
+	spacing *reserve.Reservation // of even
 
-// A charge is what an attempt asks of one limit: permits, or a place in flight.
-type charge struct {
-	ask
 	limit  *limit
 	key    any
 	state  *limitState
@@ -26,13 +24,49 @@ type charge struct {
 	belief *belief          // of a told limit; nil: it is adaptive
 	even   *reserve.Limiter // spaces its calls; nil: they go as told
 	inUse  float64          // of the limit's permits, when the call was sent
-	room   *room            // nil: the limit has a rate
 	place  *queue.Place     // its shares are of this limit's permits; nil: of another's, or there are no classes
-	said   *reply.Limit     // by the response; nil: nothing
-	chance bool             // a refusal would be by chance
 
-	tooLittle bool // is left, as the response says: see tooLittleLeft
-	named     bool // by the response only: the call was not paced by it
+	evenAt    int          // even's index in what its place asks
+	named     bool         // by the response only: the call was not paced by it
+	said      *reply.Limit // by the response; nil: nothing
+	chance    bool         // a refusal would be by chance
+	tooLittle bool         // is left, as the response says: see tooLittleLeft
+	ruling    ruling
+}
+
+type charges []charge
+
+func (cs charges) all(yield func(*charge) bool) {
+	for i := range cs {
+		if !yield(&cs[i]) {
+			return
+		}
+	}
+}
+
+// find returns the first charge that is so; nil: none is.
+func (cs charges) find(so func(*charge) bool) *charge {
+	for a := range cs.all {
+		if so(a) {
+			return a
+		}
+	}
+	return nil
+}
+
+// last returns the last charge that is so; nil: none is.
+func (cs charges) last(so func(*charge) bool) (a *charge) {
+	for each := range cs.all {
+		if so(each) {
+			a = each
+		}
+	}
+	return a
+}
+
+// named returns the charge of a limit's name; nil: none, or the name is empty.
+func (cs charges) named(name string) *charge {
+	return cs.find(func(a *charge) bool { return a.limit.name == name && name != "" })
 }
 
 func (a *charge) name() string {
@@ -51,7 +85,7 @@ func (a *charge) id() any {
 }
 
 func (a *attempt) settled(of *charge, used int) {
-	of.Held.Settle(used)
+	of.pay(used)
 	of.correct(used)
 	if hook := a.t.hooks.Settled; hook != nil {
 		hook(a.request, of.name(), of.Permits, used)
@@ -61,6 +95,13 @@ func (a *attempt) settled(of *charge, used int) {
 // keep leaves a charge at its estimate, and charges what the limit could not hold at once.
 func (a *charge) keep() {
 	if a.Held.Permits() < a.Permits {
-		a.Held.Settle(a.Permits)
+		a.pay(a.Permits)
+	}
+}
+
+func (a *charge) pay(used int) {
+	a.Held.Settle(used)
+	if a.spacing != nil {
+		a.spacing.Settle(used)
 	}
 }

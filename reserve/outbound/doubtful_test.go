@@ -15,7 +15,7 @@ func TestDoubtful(t *testing.T) {
 	scope := (&Limit{Limiter: fiftyAtOnce()}).scope()
 	of := func(name string, permits int, rate float64) charge {
 		return charge{
-			ask: ask{Permits: permits}, key: sharedKey{}, limit: &limit{name: name, scope: scope},
+			Permits: permits, key: sharedKey{}, limit: &limit{name: name, scope: scope},
 			belief: &belief{told: adapt.NewTold(rate, rate, false)},
 		}
 	}
@@ -46,10 +46,10 @@ func TestDoubtful(t *testing.T) {
 		}, "", 1},
 		"a limit that tells no rate": {func(charge) charge { return silent }, "", 0},
 	} {
-		all := []charge{calls, tokens}
+		all := charges{calls, tokens}
 		if c.last != nil {
 			all[1] = c.last(tokens)
 		}
-		require.Same(t, &all[c.want], doubtful(all, 1, c.reason), name)
+		require.Same(t, &all[c.want], all.doubtful(&all[1], c.reason), name)
 	}
 }

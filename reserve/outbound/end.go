@@ -9,17 +9,17 @@ import (
 )
 
 // leave gives places in flight back.
-func leave(seats []charge) {
-	for i := range seats {
-		if seats[i].Held != nil {
-			seats[i].Held.Cancel()
+func leave(seats charges) {
+	for seat := range seats.all {
+		if seat.Held != nil {
+			seat.Held.Cancel()
 		}
 	}
 }
 
 // placed returns a response's body that gives the places back when it is closed, fails, was read to its end, or its
 // request's context ends: until then the server may still work on it, and net/http holds its connection.
-func placed(ctx context.Context, of io.ReadCloser, seats []charge) io.ReadCloser {
+func placed(ctx context.Context, of io.ReadCloser, seats charges) io.ReadCloser {
 	b := &placedBody{ReadCloser: of, seats: seats}
 	if ctx.Done() != nil {
 		b.stop = context.AfterFunc(ctx, b.leave)
@@ -29,7 +29,7 @@ func placed(ctx context.Context, of io.ReadCloser, seats []charge) io.ReadCloser
 
 type placedBody struct {
 	io.ReadCloser
-	seats []charge
+	seats charges
 	once  sync.Once
 	stop  func() bool
 }

@@ -31,8 +31,8 @@ func (c *call) judge(v *verdict, err error) (failed bool) {
 func (c *call) worked() {
 	if to := c.attempt.way; to.upstream.health.Worked(c.attempt.sent) {
 		to.upstream.pause.Resume()
-		for i := range to.charges {
-			if a := &to.charges[i]; a.limit.upstream {
+		for a := range to.charges.all {
+			if a.limit.upstream {
 				a.restop(c.t.now()) // the server's word holds
 			}
 		}

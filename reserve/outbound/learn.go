@@ -160,7 +160,7 @@ func (l *lesson) listen() {
 	}
 	learned, r := l.of.t.learned, l.of.way.subject
 	of, learns := l.routeOf(s)
-	if s.Key = of.key; named(own, s.Key.Name) >= 0 { // the caller's own
+	if s.Key = of.key; own.named(s.Key.Name) != nil { // the caller's own
 		for i := range s.Limits {
 			if s.Limits[i].Name == "" {
 				s.Limits[i].Name = s.Key.Name
@@ -183,7 +183,7 @@ func (l *lesson) listenToWhole() {
 	learned, who := l.of.t.learned, account(l.of.way.subject)
 	learned.namesOf(who).whole.Store(true)
 	learned.any.Store(true)
-	if wholeIn(l.charges) < 0 {
+	if l.charges.whole() == nil {
 		l.name(&learned.whole, bucket{account: who}, 0)
 	}
 }
@@ -192,7 +192,7 @@ func (l *lesson) listenToWhole() {
 func (l *lesson) name(of *limit, key bucket, at int) {
 	by := l.of.t.learned.buckets.For(key)
 	a := charge{
-		ask:   ask{By: by, of: lim.Of(by), Permits: l.charges[0].Permits, Held: new(reserve.Reservation)},
+		By: by, of: lim.Of(by), Permits: l.charges[0].Permits, Held: new(reserve.Reservation),
 		limit: of, key: key, named: true,
 	}
 	l.of.t.use(&a, l.of.way.subject, l.states)
@@ -248,7 +248,7 @@ func (l *lesson) routeOf(s *reply.Reply) (of route, learns bool) {
 	}
 	own := l.of.way.charges[:l.of.way.own]
 	if len(own) > 0 && of.key.Name != "" && !n.several.Load() && l.of.t.upstreams == nil {
-		a := &own[target(own, "", "")]
+		a := own.target("", "")
 		first := learned.firsts.GetOr(keys{keys{a.limit, a.key}, who}, func() string { return of.key.Name })
 		if first != of.key.Name {
 			n.several.Store(true)

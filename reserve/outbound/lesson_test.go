@@ -47,7 +47,7 @@ func TestStageLesson(t *testing.T) {
 				for _, limit := range []*limit{{}, {name: "tokens"}} {
 					by := reserve.Must(pace.NewBursty(10))
 					state := new(limitState)
-					charges = append(charges, charge{ask: ask{By: by, of: lim.Of(by), Permits: 1}, limit: limit, state: state})
+					charges = append(charges, charge{By: by, of: lim.Of(by), Permits: 1, limit: limit, state: state})
 					states = append(states, state)
 				}
 				l := lesson{
@@ -57,10 +57,9 @@ func TestStageLesson(t *testing.T) {
 					said: c.said, charges: charges, states: &states, tries: tries{number: 1, repeatable: true},
 				}
 				l.match()
-				rulings := make([]ruling, len(charges))
-				v := l.decide(rulings)
-				l.stops(&v, rulings, false)
-				l.teach(&v, rulings)
+				v := l.decide()
+				l.stops(&v, false)
+				l.teach(&v)
 				require.Equal(t, c.want, v)
 				for i, a := range charges {
 					require.Equal(t, c.n[i], a.state.refused.Load(), i)

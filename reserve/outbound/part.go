@@ -149,15 +149,13 @@ func (t *Transport) readerOf(p *part) *reply.Reader {
 func (t *Transport) alone(w *way) bool { return t.learned.alone && w.own == 0 }
 
 // ownsWhole reports whether what the server says of all calls concerns a limit of the caller's.
-func (t *Transport) ownsWhole(charges []charge) bool { return t.whole && !ofPart(charges) }
+func (t *Transport) ownsWhole(own charges) bool { return t.whole && own.find((*charge).ofPart) == nil }
 
-func ofPart(charges []charge) bool {
-	return slices.ContainsFunc(charges, func(a charge) bool { return a.limit.part != nil })
-}
+func (a *charge) ofPart() bool { return a.limit.part != nil }
 
-// wholeIn returns the limit that a refusal of all calls concerns: beside a part's limits not the caller's for all
-// requests, but a learned limit; -1: none.
-func wholeIn(charges []charge) int {
-	parts := ofPart(charges)
-	return slices.IndexFunc(charges, func(a charge) bool { return a.limit.whole && (!parts || a.limit.scope == nil) })
+// whole returns the limit that a refusal of all calls concerns: beside a part's limits not the caller's for all
+// requests, but a learned limit; nil: none.
+func (cs charges) whole() *charge {
+	parts := cs.find((*charge).ofPart) != nil
+	return cs.find(func(a *charge) bool { return a.limit.whole && (!parts || a.limit.scope == nil) })
 }

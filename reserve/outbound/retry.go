@@ -42,11 +42,12 @@ func (c *call) mayWait() bool {
 	ctx, end := c.waiting()
 	defer end()
 	if c.resume.IsZero() {
-		if c.ask() != nil {
+		l, err := c.ask()
+		if err != nil {
 			return false
 		}
-		defer c.t.lines.leave(c.line)
-		return c.line.Refusal(ctx, c.place, c.t.maxWait) == nil
+		defer c.t.lines.leave(l)
+		return l.Refusal(ctx, c.place, c.t.maxWait) == nil
 	}
 	deadline, hurried := ctx.Deadline()
 	return ctx.Err() == nil && c.resume.Sub(c.t.now()) <= c.t.maxWait && !(hurried && c.resume.After(deadline))

@@ -13,8 +13,7 @@ import (
 func (a *attempt) settle(refused bool) {
 	r := a.response
 	var w *watchedBody
-	for i := range a.way.charges {
-		of := &a.way.charges[i]
+	for of := range a.way.charges.all {
 		switch {
 		case of.limit.used != nil && refused:
 			a.settled(of, 0)

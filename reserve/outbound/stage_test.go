@@ -74,7 +74,8 @@ func TestStageLimit(t *testing.T) {
 			"a class with its own limit": {l, []Option{batch}, []asked{{by: first, permits: 1}, {by: second, own: true}}},
 		} {
 			made := prepared(t, c.by, request("GET", ""), c.opts...)
-			require.NoError(t, made.ask(), name)
+			_, err := made.ask()
+			require.NoError(t, err, name)
 			require.Len(t, made.place.Options, 1, name)
 			var got []asked
 			for i, l := range made.place.Options[0].Limits {
@@ -88,13 +89,15 @@ func TestStageLimit(t *testing.T) {
 		}
 
 		unknown := prepared(t, reserve.Must(pace.NewBursty(math.Inf(1))), request("GET", ""), Adaptive())
-		require.NoError(t, unknown.ask())
+		_, err := unknown.ask()
+		require.NoError(t, err)
 		require.Equal(t, lim.Of(unknown.attempt.way.charges[0].rate.probe), unknown.place.Options[0].Limits[1].By)
 
 		base := reserve.Must(url.Parse("http://b.test"))
 		two := reserve.Must(NewUpstreams(nil, []Upstream{{Base: base, By: l}, {Base: base, By: other, Tier: 1}})).newCall(request("GET", ""))
 		require.NoError(t, two.prepare())
-		require.NoError(t, two.ask())
+		_, err = two.ask()
+		require.NoError(t, err)
 		for i, by := range []reserve.Reserver{l, other} {
 			option := two.place.Options[i]
 			require.Equal(t, i, option.Tier)
@@ -114,8 +117,7 @@ func TestStageLine(t *testing.T) {
 	line := func(url string) *line {
 		c := transport.newCall(reserve.Must(http.NewRequest("GET", url, nil)))
 		require.NoError(t, c.prepare())
-		require.NoError(t, c.ask())
-		return c.line
+		return reserve.Must(c.ask())
 	}
 	first := line("http://a/1")
 	require.Same(t, first, line("http://a/1"))

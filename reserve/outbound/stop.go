@@ -45,11 +45,11 @@ const holdBlocked = time.Second
 // blocked counts a refusal without a time, and returns for how long no call should go; 0: not blocked.
 func (l *lesson) blocked() (wait time.Duration) {
 	s := &l.said
-	if s.Told && s.After > 0 || wantedBy(l.charges) > 0 {
+	if s.Told && s.After > 0 || l.charges.wants() > 0 {
 		return 0
 	}
-	for i, all := 0, l.charges; i < len(all); i++ {
-		if block := &all[i].state.block; blamed(all, i, s) {
+	for a := range l.charges.all {
+		if block := &a.state.block; l.charges.blamed(a, s) {
 			block.CompareAndSwap(nil, new(adapt.Block))
 			wait = max(wait, block.Load().Refused(l.of.heard, l.of.sent, s.Status >= 500))
 		}
@@ -61,8 +61,8 @@ func (l *lesson) blocked() (wait time.Duration) {
 // together are one.
 func (l *lesson) emptied() (before int) {
 	s := &l.said
-	for i, all := 0, l.charges; i < len(all) && s.Empty; i++ {
-		if state := all[i].state; blamed(all, i, s) {
+	for a := range l.charges.all {
+		if state := a.state; s.Empty && l.charges.blamed(a, s) {
 			if l.of.sent.UnixNano() >= state.stopped.Load() {
 				state.emptied.Add(1)
 			}
@@ -74,8 +74,7 @@ func (l *lesson) emptied() (before int) {
 
 // unblock ends the blocks of an accepted call's limits, which then avoid the rate that led to it.
 func (l *lesson) unblock() {
-	for i, all := 0, l.charges; i < len(all); i++ {
-		a := &all[i]
+	for a := range l.charges.all {
 		block := a.state.block.Load()
 		if block == nil {
 			continue

@@ -53,12 +53,7 @@ func (a *charge) believeAnew(old *belief) *belief {
 
 // respaced reports whether a refusal has changed what spaces the way's calls since it was charged.
 func (w *way) respaced() bool {
-	for i := range w.charges {
-		if a := &w.charges[i]; a.belief != nil && a.belief.even.Load() != a.even {
-			return true
-		}
-	}
-	return false
+	return w.charges.find(func(a *charge) bool { return a.belief != nil && a.belief.even.Load() != a.even }) != nil
 }
 
 // believes changes what is believed of the charge's limit, and lets what spaces its calls follow.
@@ -105,16 +100,14 @@ func (a *charge) stopsWith(blamed *charge) bool {
 	return a == blamed || a.key == any(sharedKey{}) || a.limit.again != nil
 }
 
-// doubtful returns the limit on which a refusal casts doubt that limit i is blamed for. If nothing names that, it is
+// doubtful returns the limit on which a refusal casts doubt that a limit is blamed for. If nothing names that, it is
 // the one that lets the fewest such calls go, of the caller's limits for the same calls that tell a rate.
-func doubtful(charges []charge, i int, reason string) *charge {
-	blamed := &charges[i]
-	if blamed.said != nil || blamed.rate != nil || blamed.limit.scope == nil || named(charges, reason) >= 0 {
+func (cs charges) doubtful(blamed *charge, reason string) *charge {
+	if blamed.said != nil || blamed.rate != nil || blamed.limit.scope == nil || cs.named(reason) != nil {
 		return blamed
 	}
 	doubted, longest := blamed, 0.
-	for j := range charges {
-		a := &charges[j]
+	for a := range cs.all {
 		if a.belief == nil || a.belief.told == nil || a.key != blamed.key || a.limit.part != blamed.limit.part {
 			continue
 		}

@@ -15,9 +15,9 @@ const soon = 50 * time.Millisecond
 func (ws ways) lineKey() (k lineKey) {
 	n := 0
 	for _, w := range ws.served {
-		for _, list := range [][]charge{w.charges, w.seats} { // a full host stops no other
-			for i := range list {
-				k.add(n, list[i].id())
+		for _, list := range []charges{w.charges, w.seats} { // a full host stops no other
+			for a := range list.all {
+				k.add(n, a.id())
 				n++
 			}
 		}
@@ -52,15 +52,11 @@ func (c *call) newLine(kept bool) *line {
 }
 
 func (w *way) local() bool {
-	for i := range w.charges {
-		if !w.charges[i].of.Traits().Tunable {
-			return false
-		}
-	}
-	return true
+	return w.charges.find(func(a *charge) bool { return !a.of.Traits().Tunable }) == nil
 }
 
-func (c *call) ask() (err error) {
+// ask puts what the call asks into a place, and returns the line for it, to be left.
+func (c *call) ask() (l *line, err error) {
 	place, again := &c.first, c.place != nil
 	if again { // the queue may still use the first
 		place = new(queue.Place)
@@ -69,7 +65,7 @@ func (c *call) ask() (err error) {
 	c.place.Rank, c.place.Permits = &c.rank, 1
 	if c.t.classes != nil {
 		if c.place.Class, c.place.Tenant, err = c.classOf(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	c.place.Options = c.only[:]
@@ -82,8 +78,7 @@ func (c *call) ask() (err error) {
 	if c.t.upstreams != nil {
 		c.choices()
 	}
-	c.line = c.t.lines.enter(c.ways.lineKey(), c.newLine)
-	return nil
+	return c.t.lines.enter(c.ways.lineKey(), c.newLine), nil
 }
 
 // option makes an option of the place: the way to an upstream.
@@ -101,21 +96,24 @@ func (c *call) option(i int, w *way, again bool) {
 	c.place.Options[i].Limits = c.asks(w, limits)
 }
 
-// asks appends an option's limits: charges, seats, the spacing of windows, gates (the probe of an unknown rate, a room,
-// a pause), and last the class's limits, which are Own.
+// asks appends an option's limits: charges, seats, what spaces calls, gates (the probe of an unknown rate, a room, a
+// pause), and last the class's limits, which are Own.
 func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
-	for i := range w.charges {
-		a := &w.charges[i]
+	for a := range w.charges.all {
 		limits = append(limits, queue.Limit{By: a.of, Permits: a.Permits, Clip: true})
 	}
-	for i := range w.seats {
-		limits = append(limits, queue.Limit{By: w.seats[i].of, Permits: 1})
+	for a := range w.seats.all {
+		limits = append(limits, queue.Limit{By: a.of, Permits: 1})
 	}
-	for _, a := range w.spaced {
-		limits = append(limits, queue.Limit{By: lim.Of(a.even), Permits: a.Permits})
+	for a := range w.charges.all {
+		if a.even != nil {
+			a.evenAt = len(limits)
+			limits = append(limits, queue.Limit{By: lim.Of(a.even), Permits: a.Permits})
+		}
 	}
-	for i := range w.charges {
-		limits = w.charges[i].gates(limits)
+	w.gates = len(limits)
+	for a := range w.charges.all {
+		limits = a.gates(limits)
 	}
 	if w.upstream != nil && !w.charges[0].limit.upstream {
 		limits = append(limits, queue.Limit{By: lim.Of(w.upstream.pause), Permits: 1})
@@ -130,8 +128,8 @@ func (a *charge) gates(limits []queue.Limit) []queue.Limit {
 	if a.rate != nil && a.rate.is((*adapt.Rate).Probes) {
 		limits = append(limits, queue.Limit{By: lim.Of(a.rate.probe), Permits: 1})
 	}
-	if a.room != nil {
-		limits = append(limits, queue.Limit{By: a.room.places, Permits: 1})
+	if room := a.roomOf(); room != nil && !a.limit.upstream {
+		limits = append(limits, queue.Limit{By: room.places, Permits: 1})
 	}
 	if a.state.pause != nil {
 		limits = append(limits, queue.Limit{By: lim.Of(a.state.pause), Permits: 1})
@@ -146,14 +144,13 @@ func (c *call) renew() error {
 			return errChanged
 		}
 		for i := range w.charges {
-			if a := &w.charges[i]; a.limit.again != nil {
-				a.Permits = max(1, a.limit.again(w.subject))
-				c.place.SetPermits(o, i, a.Permits)
+			a := &w.charges[i]
+			if a.limit.again == nil {
+				continue
 			}
-		}
-		for i, a := range w.spaced {
-			if a.limit.again != nil {
-				c.place.SetPermits(o, i, a.Permits)
+			a.Permits = max(1, a.limit.again(w.subject))
+			if c.place.SetPermits(o, i, a.Permits); a.even != nil {
+				c.place.SetPermits(o, a.evenAt, a.Permits)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"slices"
@@ -24,7 +25,7 @@ type tries struct {
 	refusals   int           // in a row, of those without a time
 	block      time.Duration // for how long the key is blocked; 0: not
 	others     int64         // calls in their own backoff
-	crowded    string        // the refusing in-flight limit; "": none
+	crowded    bool          // the refusal's reason is a limit on calls in flight
 	relieved   bool          // another call was accepted since this one began to wait
 	repeatable bool
 	torn       bool // there is no response: the server may have begun
@@ -44,11 +45,9 @@ type verdict struct {
 type ruling struct {
 	blamed  bool
 	owed    bool // what the limit owes is part of the stop
-	each    bool // rate counts requests, whatever they cost
 	outcome outcome
 	stop    time.Duration // of all calls; 0: none
 	pause   time.Duration // for a rate that is found; 0 with PauseRefused
-	rate    float64       // allowed by the server, per second; 0: not told
 }
 
 type outcome uint8
@@ -67,28 +66,23 @@ const (
 	lastBackoff  = time.Minute
 )
 
-// decide returns what follows for the call, and for each charge in rulings.
-func (r *rules) decide(s *reply.Reply, charges []charge, a tries, rulings []ruling) verdict {
+// decide returns what follows for the call, and makes the ruling of each charge.
+func (r *rules) decide(s *reply.Reply, of charges, a tries) verdict {
 	v := verdict{refused: s.Refused, refusals: a.refusals}
 	switch {
 	case s.Cached:
 	case s.Refused:
-		r.refusal(s, charges, a, &v, rulings)
+		r.refusal(s, of, a, &v)
 	default:
-		r.acceptance(charges, rulings)
-	}
-	for i := range charges {
-		if a := &charges[i]; a.said != nil && a.said.Rate > 0 && !s.Cached && !a.tooLittle {
-			rulings[i].rate, rulings[i].each = a.said.Rate, a.saidInCalls()
-		}
+		r.acceptance(of)
 	}
 	return v
 }
 
 // acceptance stops limits with nothing left.
-func (r *rules) acceptance(charges []charge, rulings []ruling) {
-	for i := range charges {
-		a, ruling := &charges[i], &rulings[i]
+func (r *rules) acceptance(of charges) {
+	for a := range of.all {
+		ruling := &a.ruling
 		ruling.outcome = accepted
 		if a.said == nil {
 			continue
@@ -109,8 +103,8 @@ func (r *rules) acceptance(charges []charge, rulings []ruling) {
 	}
 }
 
-func (r *rules) refusal(s *reply.Reply, charges []charge, a tries, v *verdict, rulings []ruling) {
-	wanted, own := wants(s, charges)
+func (r *rules) refusal(s *reply.Reply, of charges, a tries, v *verdict) {
+	wanted, own := of.stay(s)
 	most := r.maxRetryAfter
 	if own {
 		most = wanted
@@ -126,8 +120,8 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a tries, v *verdict, r
 			v.stop, v.resume = v.after, 0
 		}
 	}
-	notRate := a.crowded != "" || s.NotRate
-	alone := notRate || r.pauseRefused && a.block == 0 || byChance(charges, s)
+	notRate := a.crowded || s.NotRate
+	alone := notRate || r.pauseRefused && a.block == 0 || of.byChance(s)
 	if alone && v.stop > 0 {
 		v.resume = v.stop
 	}
@@ -146,18 +140,13 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a tries, v *verdict, r
 	default:
 		blame.pause = min(s.After, r.maxRetryAfter)
 	}
-	blame.lay(s, charges, rulings)
-}
-
-// lay makes a ruling each blamed limit's.
-func (r ruling) lay(s *reply.Reply, charges []charge, rulings []ruling) {
-	for i := range charges {
-		if !blamed(charges, i, s) {
+	for a := range of.all {
+		if !of.blamed(a, s) {
 			continue
 		}
-		rulings[i] = r
-		if !charges[i].named { // else the call was not paced by it
-			rulings[i].outcome = refused
+		a.ruling = blame
+		if !a.named { // else the call was not paced by it
+			a.ruling.outcome = refused
 		}
 	}
 }
@@ -182,13 +171,8 @@ func (r *rules) mayRepeat(s *reply.Reply, wanted time.Duration, a tries) bool {
 		(a.repeatable || r.repeatAny || !a.torn && !unclear(s, wanted))
 }
 
-func byChance(charges []charge, s *reply.Reply) bool {
-	for i := range charges {
-		if !charges[i].chance && blamed(charges, i, s) {
-			return false
-		}
-	}
-	return true
+func (cs charges) byChance(s *reply.Reply) bool {
+	return cs.find(func(a *charge) bool { return !a.chance && cs.blamed(a, s) }) == nil
 }
 
 // unclear reports whether a refused request may have been carried out: after a proxy's 503 without a time.
@@ -196,44 +180,45 @@ func unclear(s *reply.Reply, wanted time.Duration) bool {
 	return s.Status == http.StatusServiceUnavailable && wanted == 0
 }
 
-// wants returns the server's wait: its own, its limits', or else (own) the Penalty of the blamed limits, or a Sign's.
-func wants(s *reply.Reply, charges []charge) (d time.Duration, own bool) {
+// stay returns the server's wait: its own, its limits', or else (own) the Penalty of the blamed limits, or a Sign's.
+func (cs charges) stay(s *reply.Reply) (d time.Duration, own bool) {
 	if s.Told && s.After > 0 {
 		return s.After, false
 	}
-	if d = wantedBy(charges); !s.Told && d > 0 {
+	if d = cs.wants(); !s.Told && d > 0 {
 		return d, false
 	}
 	d = s.Penalty
-	for i := range charges {
-		if blamed(charges, i, s) {
-			d = max(d, charges[i].limit.penalty)
+	for a := range cs.all {
+		if cs.blamed(a, s) {
+			d = max(d, a.limit.penalty)
 		}
 	}
 	return d, d > 0
 }
 
-func wantedBy(charges []charge) (d time.Duration) {
-	for i := range charges {
-		if a := &charges[i]; a.said != nil && !a.limit.exact {
+// wants returns for how long the limits' headers want no other call.
+func (cs charges) wants() (d time.Duration) {
+	for a := range cs.all {
+		if a.said != nil && !a.limit.exact {
 			d = max(d, a.said.Stop, a.said.Wants(float64(a.Permits)))
 		}
 	}
 	return d
 }
 
-// blamed reports whether limit i caused a refusal: the limit for all calls if it concerns all; else limits with too
+// blamed reports whether a limit caused a refusal: the limit for all calls if it concerns all; else limits with too
 // little left; else the target.
-func blamed(charges []charge, i int, s *reply.Reply) bool {
-	if s.Whole && named(charges, s.Reason) < 0 {
-		if w := wholeIn(charges); w >= 0 {
-			return i == w
+func (cs charges) blamed(a *charge, s *reply.Reply) bool {
+	if s.Whole && cs.named(s.Reason) == nil {
+		if whole := cs.whole(); whole != nil {
+			return a == whole
 		}
 	}
-	if slices.ContainsFunc(charges, charge.exhausted) {
-		return charges[i].exhausted()
+	if cs.find((*charge).exhausted) != nil {
+		return a.exhausted()
 	}
-	return i == target(charges, "", s.Reason)
+	return a == cs.target("", s.Reason)
 }
 
 // tooLittleLeft reports whether less is left of a window than this call has cost, or a call costs on average. As a rate
@@ -249,46 +234,32 @@ func (a *charge) tooLittleLeft() bool {
 // saidInCalls reports whether the server means calls, and not this limit's permits.
 func (a *charge) saidInCalls() bool { return a.said.Name != a.limit.name || a.said.Name == "" }
 
-func (a charge) exhausted() bool {
+func (a *charge) exhausted() bool {
 	l := a.said
 	return l != nil && (l.Stop > 0 || l.Short || l.Left >= 0 && l.Left < float64(a.Permits))
 }
 
-func named(charges []charge, name string) int {
-	return slices.IndexFunc(charges, func(a charge) bool { return a.limit.name == name && name != "" })
-}
-
-// target returns the charge that the server means by a name or a reason; -1: none.
-func target(charges []charge, name, reason string) int {
-	if name == "" && reason != "" {
-		name = reason
-	}
-	if i := named(charges, name); i >= 0 {
-		return i
+// target returns the charge that the server means by a name or a reason; nil: none.
+func (cs charges) target(name, reason string) *charge {
+	name = cmp.Or(name, reason)
+	if a := cs.named(name); a != nil {
+		return a
 	}
 	if name == reason { // unknown, or none
 		name = ""
 	}
 	if name != "" && name != "requests" {
-		return -1
+		return nil
 	}
-	// A part's limits come after those for all requests.
-	ofPart := func(a charge) bool { return a.limit.part != nil }
-	first := max(0, slices.IndexFunc(charges, ofPart))
-	if i := lastIndex(charges[first:], func(a charge) bool { return a.limit.name == "" }); i >= 0 {
-		return first + i
+	near := cs // a part's limits come after those for all requests
+	if first := slices.IndexFunc(cs, func(a charge) bool { return a.ofPart() }); first > 0 {
+		near = cs[first:]
 	}
-	if i := lastIndex(charges, ofPart); i >= 0 || name != "" {
-		return i
+	if a := near.last(func(a *charge) bool { return a.limit.name == "" }); a != nil {
+		return a
 	}
-	return len(charges) - 1
-}
-
-func lastIndex(charges []charge, is func(charge) bool) int {
-	for i := len(charges) - 1; i >= 0; i-- {
-		if is(charges[i]) {
-			return i
-		}
+	if a := cs.last((*charge).ofPart); a != nil || name != "" {
+		return a
 	}
-	return -1
+	return cs.last(func(*charge) bool { return true })
 }

@@ -21,7 +21,7 @@ const (
 // A reason tells why a call waits, by its limits.
 type reason struct {
 	states []*limitState
-	seats  []charge
+	seats  charges
 	resume time.Time // the end of the call's own backoff
 }
 
@@ -129,10 +129,8 @@ func (w *reason) why(now time.Time) (why Waiting, ok bool) {
 	if ok {
 		return why, true
 	}
-	for i := range w.seats {
-		if s := &w.seats[i]; isCrowded(s) {
-			return Waiting{Limit: s.limit.name, Why: Crowded}, true
-		}
+	if s := w.seats.find(isCrowded); s != nil {
+		return Waiting{Limit: s.limit.name, Why: Crowded}, true
 	}
 	for _, s := range w.states {
 		if s.probing() {

@@ -17,10 +17,11 @@ import (
 type way struct {
 	upstream *upstream     // nil: there are none
 	subject  *http.Request // for the limits; nil: the upstream does not serve it
-	charges  []charge      // the caller's limits, then learned ones
+	charges  charges       // the caller's limits, then learned ones
 	own      int           // the number of the caller's
-	seats    []charge      // the limits on calls in flight
+	seats    charges       // the limits on calls in flight
 	planned  plan
+	gates    int       // where they begin in what its place asks
 	failed   time.Time // when an attempt went out that the upstream failed to serve; zero: none
 	refused  bool      // the upstream has refused the call, or failed to serve it
 	large    bool      // a limit is too small for the call
@@ -42,8 +43,8 @@ func (ws ways) served(yield func(int, *way) bool) {
 // charges yields those of the ways of served.
 func (ws ways) charges(yield func(*charge) bool) {
 	for _, w := range ws.served {
-		for i := range w.charges {
-			if !yield(&w.charges[i]) {
+		for a := range w.charges.all {
+			if !yield(a) {
 				return
 			}
 		}
@@ -131,10 +132,10 @@ func (c *call) chargeLimit(w *way, l *limit, permits int) error {
 func (w *way) changed(limits []limit) bool {
 	for i := range limits {
 		l := &limits[i]
-		of := func(a charge) bool { return a.limit == l }
+		of := func(a *charge) bool { return a.limit == l }
 		switch {
-		case slices.ContainsFunc(w.charges, of):
-		case slices.ContainsFunc(w.seats, of):
+		case w.charges.find(of) != nil:
+		case w.seats.find(of) != nil:
 			if l.cost(w.subject) < 1 {
 				return true
 			}
@@ -147,24 +148,22 @@ func (w *way) changed(limits []limit) bool {
 
 // changes reports whether changed may become true, or a cost.
 func (w *way) changes() bool {
-	again := func(a charge) bool { return a.limit.again != nil }
-	gate := func(a charge) bool { return a.limit.places == 0 }
-	return slices.ContainsFunc(w.charges, again) || slices.ContainsFunc(w.seats, gate)
+	again := func(a *charge) bool { return a.limit.again != nil }
+	gate := func(a *charge) bool { return a.limit.places == 0 }
+	return w.charges.find(again) != nil || w.seats.find(gate) != nil
 }
 
 // fits reports whether the way's limiters can ever hold the call's cost.
 func (w *way) fits() bool {
-	for i := range w.charges {
-		if most := lim.Most(w.charges[i].of); most > 0 && float64(w.charges[i].Permits) > most {
-			return false
-		}
-	}
-	return true
+	return w.charges.find(func(a *charge) bool {
+		most := lim.Most(a.of)
+		return most > 0 && float64(a.Permits) > most
+	}) == nil
 }
 
 func (w *way) dearest() (most *charge) {
-	for i := range w.charges {
-		if a := &w.charges[i]; most == nil || a.Permits > most.Permits {
+	for a := range w.charges.all {
+		if most == nil || a.Permits > most.Permits {
 			most = a
 		}
 	}
@@ -172,7 +171,7 @@ func (w *way) dearest() (most *charge) {
 }
 
 func (c *call) charge(w *way, l *limit, key any, by reserve.Reserver, permits int) {
-	w.charges = append(w.charges, charge{ask: ask{By: by, of: lim.Of(by), Permits: permits}, limit: l, key: key})
+	w.charges = append(w.charges, charge{By: by, of: lim.Of(by), Permits: permits, limit: l, key: key})
 	c.t.use(&w.charges[len(w.charges)-1], w.subject, &c.states)
 }
 
@@ -185,9 +184,6 @@ func (t *Transport) use(a *charge, subject *http.Request, states *[]*limitState)
 	} else {
 		a.believe()
 	}
-	if !a.limit.upstream {
-		a.room = a.roomOf()
-	}
 	if by, ok := a.By.(*reserve.Limiter); ok && reserve.Reserver(by) != a.state.by {
 		a.restop(t.now()) // the key has another limiter than before
 	}
@@ -195,7 +191,7 @@ func (t *Transport) use(a *charge, subject *http.Request, states *[]*limitState)
 
 // sit adds a limit on calls in flight, with places of its own or of the transport's (nil).
 func (c *call) sit(w *way, l *limit, key any, places reserve.Reserver) {
-	a := charge{ask: ask{By: places, Permits: 1}, limit: l, key: key}
+	a := charge{By: places, Permits: 1, limit: l, key: key}
 	if places == nil {
 		c.t.watchState(&a, w.subject, &c.states)
 		a.By = a.state.by
