@@ -3,6 +3,7 @@ package outbound
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -78,6 +79,27 @@ func TestRoomAfterAStop(t *testing.T) {
 		took := many(t, reserve.Must(New(server, nil, WithRetries(9))), 2000)
 		require.LessOrEqual(t, server.denied, 7)
 		require.Less(t, took, 2*time.Minute, "30 s of them stopped; the rate is found anew from 4 a second")
+	})
+}
+
+// So it is at an upstream without a limiter, whose room nobody asked: 78 of 278 calls were refused, in 6 min 36 s.
+func TestRoomOfAnUpstream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stopped time.Time
+		server := &busy{judge: func(working int, h http.Header) int {
+			switch now := time.Now(); {
+			case working >= 10:
+				stopped = now.Add(30 * time.Second)
+			case !now.Before(stopped):
+				return 200
+			}
+			h.Set("Retry-After", "30")
+			return 429
+		}}
+		upstream := Upstream{Base: reserve.Must(url.Parse("http://b.test"))}
+		took := many(t, reserve.Must(NewUpstreams(server, []Upstream{upstream}, WithRetries(9))), 200)
+		require.LessOrEqual(t, server.denied, 7)
+		require.Less(t, took, 40*time.Second, "30 s of them stopped")
 	})
 }
 

@@ -128,7 +128,7 @@ func (a *charge) gates(limits []queue.Limit) []queue.Limit {
 	if a.rate != nil && a.rate.is((*adapt.Rate).Probes) {
 		limits = append(limits, queue.Limit{By: lim.Of(a.rate.probe), Permits: 1})
 	}
-	if room := a.roomOf(); room != nil && !a.limit.upstream {
+	if room := a.roomOf(); room != nil {
 		limits = append(limits, queue.Limit{By: room.places, Permits: 1})
 	}
 	if a.state.pause != nil {
