@@ -38,7 +38,7 @@ func taken(ctx context.Context, by reserve.Reserver, n int, maxWait time.Duratio
 }
 
 // A foreign limit is a Reserver of the user's, which may have methods of a reserve.Limiter.
-type foreign struct{ reserve.Reserver }
+type foreign struct{ Base }
 
 type (
 	rater  interface{ Rate() float64 }
@@ -52,10 +52,6 @@ type (
 	setter  interface{ SetRate(float64) error }
 	namer   interface{ Name() string }
 )
-
-func (f foreign) Take(ctx context.Context, n int, maxWait time.Duration, _ bool) (Taken, error) {
-	return taken(ctx, f.Reserver, n, maxWait)
-}
 
 func (f foreign) Peek(n int) (time.Duration, error) {
 	if by, ok := f.Reserver.(peeker); ok {
@@ -99,16 +95,12 @@ func (f foreign) Stop(t time.Time) {
 	}
 }
 
-func (f foreign) Said(float64, time.Time) {}
-
 func (f foreign) Name() string {
 	if by, ok := f.Reserver.(namer); ok {
 		return by.Name()
 	}
 	return ""
 }
-
-func (f foreign) Version() uint64 { return 0 }
 
 func (f foreign) Traits() Traits {
 	t := Traits{Blocks: true}

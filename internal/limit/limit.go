@@ -89,7 +89,7 @@ func Of(by reserve.Reserver) Limit {
 	if parts := allornothing.PartsOf(by); parts != nil {
 		return newAll(by, parts)
 	}
-	return foreign{by}
+	return foreign{Base{Reserver: by}}
 }
 
 var kinds sync.Map // of reflect.Type: func(reserve.Reserver) Limit

@@ -1,7 +1,6 @@
 // Package attime asks limiters at times that the caller brings, instead of those of the limiter's clock. It is for
-// adapters to interfaces that pass the time, such as golang.org/x/time/rate's AllowN(t, n). It is public because a
-// program may replace golang.org/x/time by the module reserve/plug/xtime, which under that name can't import pace's
-// internal packages.
+// adapters to interfaces that pass the time, such as golang.org/x/time/rate's AllowN(t, n). It is public because the
+// module reserve/plug/xtime, which may stand in for golang.org/x/time, can't import pace's internal packages then.
 //
 // A time before the latest that a limiter has seen, by any of its methods, counts as the latest. A time ahead of the
 // limiter's clock brings permits from the future; until the clock is there, it stands still for this limiter.

@@ -12,7 +12,7 @@ import (
 
 var errNoAddress = errors.New("inbound: no client address")
 
-// An Address is a key function: the address of a request's client. IPv6 addresses are cut to their network
+// An Address is a key function: the address of a request's client, or an error. IPv6 addresses are cut to their network
 // ([IPv6Prefix]); IPv4 addresses in IPv6 (mapped, or 64:ff9b::/96, RFC 6052) become IPv4. Zones are dropped.
 type Address = func(*http.Request) (netip.Addr, error)
 

@@ -9,10 +9,9 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A comeback tells refused clients when to come back, one after another, and reserves nothing. It is over when the
-// limiter has had permits to spare for longer than clients may be late.
-//
-// Of 1,200 clients refused at 20/s at 0 s, if they come back, a client refused at 10 s is told 50 s.
+// A comeback tells refused clients when to come back, one after another, and reserves nothing: of 1,200 clients refused
+// at 20/s at 0 s, if they come back, a client refused at 10 s is told 50 s. It is over when the limiter has had permits
+// to spare for longer than clients may be late.
 type comeback struct {
 	waits atomic.Bool // clients may have been told to come back; without the lock, for requests that pass
 

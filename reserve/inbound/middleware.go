@@ -83,8 +83,7 @@ func wellNamed(name string) bool {
 // Handler passes to next the requests that the tiers allow. All its handlers share the tiers. It panics if next is nil.
 //
 // Next gets the ResponseWriter as it is, except after [WithQueue] has read a body, and with [ChargeAfter]. That wrapper
-// has Flush, Hijack, ReadFrom, and Unwrap. After a wait, Hijack's bufio.ReadWriter has the whole body, once it has
-// arrived.
+// has Flush, Hijack, ReadFrom, and Unwrap.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	if next == nil {
 		panic(valueError("Handler", nil, "a handler"))

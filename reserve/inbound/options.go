@@ -33,10 +33,8 @@ type settings struct {
 }
 
 // WithQueue lets requests wait for up to maxWait, at most atMost at a time, each with up to 64 KiB of its body in
-// memory. Others are refused at once. Default: no request waits.
-//
-// At 10/s and WithQueue(2*time.Second, 15), of 30 requests at one moment one passes, 15 wait, and 14 are refused. A key
-// gets at most as many places as are left: of 20 one client takes 10, two take 6 each.
+// memory. Others are refused at once. A key gets at most as many places as are left: of 20 one client takes 10, two
+// take 6 each. Default: no request waits.
 func WithQueue(maxWait time.Duration, atMost int) Option {
 	return waits("WithQueue", "wait", maxWait, atMost, func(s *settings) {
 		s.queueWait, s.queuePlaces = maxWait, atMost
@@ -94,8 +92,7 @@ func WithoutQuotas() Option {
 }
 
 // WithXRateLimit adds X-RateLimit-Limit, -Remaining and -Reset of the tier that is closest to refusing. Reset is in
-// seconds since 1970: when all of the limit may be used again, and in a refusal when Retry-After ends. Default: not
-// sent.
+// seconds since 1970: when all of the limit may be used again, and in a refusal when Retry-After ends.
 func WithXRateLimit() Option {
 	return func(s *settings) error { s.xRateLimit = true; return nil }
 }
@@ -131,8 +128,8 @@ func MaxKeys(n int) TierOption {
 // DryRun lets all requests pass the tier, charges them, and counts the requests that it would have refused.
 func DryRun() TierOption { return func(s *tierSettings) error { s.dryRun = true; return nil } }
 
-// FailOpen lets requests pass the tier when its key function or its limiter fails (Redis is down). Default: closed,
-// they get 503. Failures are counted.
+// FailOpen lets requests pass the tier when its key function or its limiter fails (Redis is down). Default: they get
+// 503.
 func FailOpen() TierOption { return func(s *tierSettings) error { s.failOpen = true; return nil } }
 
 // Overload says that the tier protects the server: a refusal by it alone is 503 with the problem type
@@ -160,10 +157,9 @@ func Cost(cost func(*http.Request) int) TierOption {
 }
 
 // ChargeAfter charges a request by its answer: failed logins, or bytes. The request takes its cost ([Cost], [WithCost])
-// beforehand. After the handler, the function says what it costs: the rest comes back, or the key's next requests pay
-// for the excess. If the handler panics, its request pays its cost.
-//
-// With 5 failures in 15 minutes, of 100 attempts at one moment 5 reach the handler.
+// beforehand, so with 5 failures in 15 minutes, of 100 attempts at one moment 5 reach the handler. After the handler,
+// the function says what it costs: the rest comes back, or the key's next requests pay for the excess. If the handler
+// panics, its request pays its cost.
 func ChargeAfter(cost func(*http.Request, Response) int) TierOption {
 	return function("ChargeAfter", cost, func(s *tierSettings) { s.after = cost })
 }

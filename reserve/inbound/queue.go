@@ -11,8 +11,7 @@ import (
 	"github.com/nextfree/pace/internal/allornothing"
 )
 
-// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests waited, in all or of
-// its key.
+// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests waited.
 var ErrQueueFull = errors.New("inbound: the queue is full")
 
 // A queue bounds how many requests wait in their limiters.

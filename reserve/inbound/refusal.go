@@ -16,8 +16,7 @@ type Refusal struct {
 	// Status is 429; 503 if a tier failed or is Overload; 413 if a tier never grants that many permits at once; 401
 	// after an UnauthorizedError.
 	Status int
-	// Tiers are the tiers that refuse, in their order: none if a tier failed, or with 401. Limiters elsewhere are not
-	// asked after the first.
+	// Tiers are the tiers that refuse, in their order: none if a tier failed, or with 401.
 	Tiers []string
 	// Wait is the longest of their waits: 0 if a tier failed, and reserve.Forever with 413.
 	Wait       time.Duration

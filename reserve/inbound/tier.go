@@ -56,9 +56,9 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 // PerKey limits the requests of each key (see [PerKeyBy]) apart, by limiters of the policy, up to [MaxKeys] at a time.
 // A key is remembered by a hash of 64 bits.
 //
-// A full tier refuses no client. Once three quarters of the room are taken, a /24 or /48 gets at most 1/4096 of it, a
-// /16 or /32 at most 1/64. Further clients share one of 16384 limiters, chosen by a hash of their /24 or /48, or of a
-// key without an address; when all room is taken, new clients everywhere do.
+// A full tier refuses no client: new clients then share one of 16384 limiters, chosen by a hash of their /24 or /48, or
+// of a key without an address. Once three quarters of the room are taken, so do further clients of a /24 or /48 that
+// has 1/4096 of it, or of a /16 or /32 that has 1/64.
 func PerKey[K comparable](
 	name string, key func(*http.Request) (K, error), policy *reserve.Policy, opts ...TierOption,
 ) Tier {
@@ -82,8 +82,8 @@ func PerKey[K comparable](
 
 // PerKeyBy limits the requests of each key apart, by limiters of your own: *keyed.Limiters[K], with a policy for each
 // key, or limiters that are shared between machines. The key function, and the policy function of *keyed.Limiters, may
-// return [ErrSkip] or an [UnauthorizedError]; another error is a failure of the tier: see [FailOpen]. Return an error
-// for a key that no user has: clients may send very long keys. The quota fields need *keyed.Limiters.
+// return [ErrSkip] or an [UnauthorizedError]; another error is a failure of the tier: see [FailOpen]. The quota fields
+// need *keyed.Limiters.
 func PerKeyBy[K comparable](
 	name string, key func(*http.Request) (K, error), by interface{ For(key K) reserve.Reserver }, opts ...TierOption,
 ) Tier {

@@ -1,10 +1,6 @@
 // Package pacetest tests programs that call a rate limited API: with a server that enforces a limit, connections
-// without a network, and an assertion that a limit was kept.
-//
-//	server := reserve.Must(pacetest.New(pacetest.Window(10, time.Second), pacetest.WithDialect(pacetest.GitHub)))
-//	client := pacetest.Client(t, server) // or httptest.NewServer(server)
-//	...
-//	pacetest.NeverMoreThan(t, 10, time.Second, server.Accepted())
+// without a network ([Client]), and an assertion that a limit was kept ([NeverMoreThan]). The example of [New] is a
+// whole test.
 //
 // [Server.Script] and [Server.Stop] let the server refuse, fail or be slow; [Settle] corrects what a call costs.
 //

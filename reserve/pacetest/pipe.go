@@ -11,9 +11,8 @@ import (
 )
 
 // Client returns a client whose requests, to any host, reach the handler by pipes in memory (HTTP/1.1), in a bubble
-// of testing/synctest too. The end of the test closes the connections within 5 s. It panics if the handler is nil.
-//
-// To pace the client: client.Transport, err = outbound.New(client.Transport, limiter).
+// of testing/synctest too. Give its Transport to outbound.New. The end of the test closes the connections within 5 s.
+// It panics if the handler is nil.
 func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {
 	if isnil.Value(handler) {
 		panic(valueError("Client", nil, "a handler"))

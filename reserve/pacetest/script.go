@@ -23,8 +23,6 @@ type Answer struct {
 }
 
 // Script sets the answers to the next calls, in order; then the limits are asked again. Scripts add up.
-//
-//	server.Script(pacetest.Answer{}, pacetest.Answer{Refuse: true, After: time.Minute}) // the second call is refused
 func (s *Server) Script(answers ...Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

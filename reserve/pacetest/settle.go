@@ -13,10 +13,8 @@ type charge struct {
 
 type chargeKey struct{}
 
-// Settle sets what a call costs of a limit, once its handler knows: pacetest.Settle(r, "tokens", used).
-//
-// A call of 60 leaves 40 in a [Bucket] of 100; if it settles at 30, there are 70, and in a [Window] the 30 count from
-// when the call was let in. A cost above what is left leaves a debt.
+// Settle sets what a call costs of a limit, once its handler knows: pacetest.Settle(r, "tokens", used). In a [Window]
+// it counts from when the call was let in. A cost above what is left leaves a debt.
 //
 // It panics with a *[reserve.ValueError] if no [Server] is answering the request, or has a limit of that name.
 func Settle(r *http.Request, limit string, n int) {
