@@ -1,8 +1,5 @@
 // Package paceaws paces the calls that the AWS SDK for Go v2 makes, retries included.
 //
-//	retryer, err := paceaws.New(nil, limiter)
-//	config.Retryer = func() aws.Retryer { return retryer } // of an aws.Config: for all clients made of it
-//
 // The SDK asks its retryer for a token before each attempt. This one waits for a permit then, and leaves everything
 // else to the retryer that it is put around. That decides which errors are tried again, how often, and after which
 // delay. When a service says that there was too much, it stops all users of the limiter for as long as the service

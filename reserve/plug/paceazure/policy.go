@@ -1,8 +1,5 @@
 // Package paceazure paces the requests of the Azure SDK for Go, retries included.
 //
-//	policy, err := paceazure.New(limiter)
-//	options.PerRetryPolicies = append(options.PerRetryPolicies, policy) // of an azcore.ClientOptions
-//
 // It is package outbound as a policy of azcore's pipeline, and has all of its options: keys, limits
 // with costs of their own, adaptation, hooks. The server's words are heard: Retry-After,
 // retry-after-ms, x-ms-retry-after-ms.

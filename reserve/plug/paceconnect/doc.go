@@ -1,12 +1,6 @@
 // Package paceconnect paces the calls of Connect clients, and limits the calls that handlers get:
 // connectrpc.com/connect, with its own protocol, gRPC's and gRPC-Web's.
 //
-//	paced, err := paceconnect.NewInterceptor(reserve.Must(outbound.New(nil, limiter)), nil) // a client's
-//	client := pingv1connect.NewPingServiceClient(httpClient, url, connect.WithInterceptors(paced))
-//
-//	limited, err := paceconnect.NewInterceptor(nil, limits) // a handler's
-//	mux.Handle(pingv1connect.NewPingServiceHandler(service, connect.WithInterceptors(limited)))
-//
 // A call is a request to /package.Service/Method. So an [outbound.Transport] paces it and an [inbound.Middleware]
 // limits it, with their keys, costs and hooks.
 //

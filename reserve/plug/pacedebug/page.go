@@ -1,11 +1,6 @@
 // Package pacedebug is a page that shows the limiters of a program: their rates, what is stored, who waits and until
 // when. It answers "why does my program stand still?" in a browser, as net/http/pprof does for profiles.
 //
-//	page := pacedebug.New()
-//	err := page.Limiter("billing", limiter)
-//	err = page.Transport("github", transport)
-//	http.Handle("/debug/pace", page)
-//
 // The page refreshes itself every two seconds and loads nothing from elsewhere. /debug/pace?format=json has the same
 // as JSON. Show it on an address that only operators reach: it names limits and keys, as a transport's hooks do.
 package pacedebug

@@ -1,11 +1,5 @@
 // Package paceexpvar shows pace's limiters through package expvar, that is on /debug/vars, without
-// another module.
-//
-//	metrics := paceexpvar.New()
-//	err := metrics.Limiter("billing", limiter)
-//	expvar.Publish("pace", metrics)
-//
-// It is a package of its own since importing expvar adds a handler to http.DefaultServeMux.
+// another module. Importing expvar adds a handler to http.DefaultServeMux.
 package paceexpvar
 
 import (

@@ -6,10 +6,6 @@
 //
 // # Clients
 //
-//	paced, err := pacegrpc.NewClient(reserve.Must(outbound.New(nil, limiter)))
-//	...
-//	conn, err := grpc.NewClient(target, grpc.WithUnaryInterceptor(paced.Unary), grpc.WithStreamInterceptor(paced.Stream))
-//
 // A call waits for its permits. If they would come after its deadline it fails at once, with DeadlineExceeded and the
 // *[reserve.WaitError] inside; this package never returns ResourceExhausted, which is a server's word. [outbound.Host]
 // is the target without its scheme, r.URL.Path the full method, r.Header the outgoing metadata of the context, without

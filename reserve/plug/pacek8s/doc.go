@@ -1,8 +1,6 @@
 // Package pacek8s puts pace's limiters where Kubernetes' client-go takes a limiter. These places are rest.Config, for
 // the requests to the API server, and a workqueue, for the items that a controller tries again.
 //
-//	config.RateLimiter = reserve.Must(pacek8s.NewRateLimiter(limiter))
-//
 // The package names no type of client-go's, so it fits every version from v0.31.0, in which
 // workqueues have types.
 //

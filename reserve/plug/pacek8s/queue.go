@@ -35,14 +35,9 @@ const (
 	failed = time.Second // an item waits for so long if its limiter fails
 )
 
-// NewQueueLimiter returns a limiter by which an item takes one permit of overall and one of its own limiter. Either may
-// be nil. The limiters of package keyed have room for many items in bounded memory:
-//
-//	perItem := keyed.New(func(string) (*reserve.Policy, error) { return oneInTenSeconds, nil })
-//	limiter, err := pacek8s.NewQueueLimiter(overall, perItem.For)
-//
-// It returns a *[reserve.ValueError] if both are nil. For a wait that grows with each failure as
-// well, see workqueue.NewTypedMaxOfRateLimiter.
+// NewQueueLimiter returns a limiter by which an item takes one permit of overall and one of its own limiter, for
+// instance by For of *keyed.Limiters. Either may be nil. It returns a *[reserve.ValueError] if both are. For a wait
+// that grows with each failure as well, see workqueue.NewTypedMaxOfRateLimiter.
 func NewQueueLimiter[T comparable](overall reserve.Reserver, perItem func(T) reserve.Reserver) (
 	*QueueLimiter[T], error,
 ) {

@@ -1,8 +1,5 @@
 // Package paceotel shows pace's limiters through OpenTelemetry.
 //
-//	metrics, err := paceotel.New(nil) // the global MeterProvider
-//	err = metrics.Limiter("billing", limiter)
-//
 // The instruments are observable: nothing is done until a reader asks, but for what a transport's hooks count and the
 // histogram of its waits. Each source has the name that the program gives it as an attribute. Keys are no attributes,
 // since there are too many.

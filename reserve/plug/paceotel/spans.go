@@ -11,9 +11,7 @@ import (
 )
 
 // Waited adds an event to the span of the request's context, if that is recorded and the request has waited. The event
-// is pace.waited, with the seconds as pace.wait.duration. It is for [inbound.WithOnWait]:
-//
-//	limits, err := inbound.New(tiers, inbound.WithQueue(2*time.Second, 100), inbound.WithOnWait(paceotel.Waited))
+// is pace.waited, with the seconds as pace.wait.duration. It is for [inbound.WithOnWait].
 func Waited(r *http.Request, waited time.Duration) { event(r, "pace.waited", "", waited) }
 
 // Spans returns hooks for a transport, for [outbound.WithHooks]. They add events to the span of the request's context,
@@ -21,8 +19,6 @@ func Waited(r *http.Request, waited time.Duration) { event(r, "pace.waited", "",
 // have come too late, and pace.throttled if the server has refused it. They have the transport's name as
 // pace.transport, and pace.wait.duration in seconds. That is how long the attempt has waited, or how long the server
 // wants calls to stay away. They call then's afterwards.
-//
-//	hooks, err := metrics.Outbound("github", paceotel.Spans("github", outbound.Hooks{}))
 func Spans(name string, then outbound.Hooks) outbound.Hooks {
 	h := then
 	h.Waited = func(r *http.Request, waited time.Duration) {

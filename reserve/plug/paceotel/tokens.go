@@ -20,10 +20,6 @@ var tokenBounds = []float64{
 // gen_ai.request.model and server.address. The provider's name is that of the conventions: "openai", "anthropic",
 // "gcp.gemini", "aws.bedrock". A model's name comes from the request: where clients choose it, a view should drop it. A
 // nil MeterProvider is the global one. Tokens returns that one's errors.
-//
-//	usage, err := paceotel.Tokens(nil, "openai")
-//	...
-//	transport, err := llm.New(nil, llm.OpenAI(), limits, llm.WithUsage(usage))
 func Tokens(provider metric.MeterProvider, name string) (func(llm.Key, llm.Usage), error) {
 	if provider == nil {
 		provider = otel.GetMeterProvider()

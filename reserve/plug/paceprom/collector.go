@@ -1,8 +1,4 @@
-// Package paceprom shows pace's limiters to Prometheus.
-//
-//	metrics := paceprom.NewCollector()
-//	err := metrics.Limiter("billing", limiter)
-//	prometheus.MustRegister(metrics)
+// Package paceprom shows pace's limiters to Prometheus: register a [Collector].
 //
 // Nothing is done until Prometheus asks, but for what a transport's hooks count. Each source has the name that the
 // program gives it as a label. Keys are no labels, since there are too many.

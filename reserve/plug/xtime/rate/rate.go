@@ -102,12 +102,6 @@ func (lim *Limiter) AllowN(t time.Time, n int) bool {
 func (lim *Limiter) Reserve() *Reservation { return lim.ReserveN(time.Now(), 1) }
 
 // ReserveN reserves n tokens, and says when they may be used. For more than the burst the reservation is not OK.
-//
-//	r := lim.ReserveN(time.Now(), 1)
-//	if !r.OK() {
-//		return // more than the burst
-//	}
-//	time.Sleep(r.Delay())
 func (lim *Limiter) ReserveN(t time.Time, n int) *Reservation {
 	r := new(Reservation)
 	lim.reserve(t, n, InfDuration, r)
