@@ -1,5 +1,6 @@
-// Package inbound is an http.Handler middleware that limits a server's clients. A request passes all limits (tiers), or
-// is refused and charged by none: with 20 a minute for all and 2 for each, one abuser gets 2, and nine others their 18.
+// Package inbound is an http.Handler middleware that limits a server's clients. [New] makes it of tiers ([PerKey],
+// [Global]), as in the package's example. A request passes all tiers, or is refused and charged by none: with 20 a
+// minute for all and 2 for each, one abuser gets 2, and nine others their 18.
 //
 // Put all tiers into one middleware, since an outer middleware has charged what an inner one refuses, and first the
 // tier that refuses most often.

@@ -1,7 +1,7 @@
 // Package keyed has a limiter for each key (user, host, tenant): millions of them in bounded memory.
 //
-// Most callers want [Limiters.Acquire], which waits, or [Limiters.TryAcquire]. [Limiters.For] is a key's limiter, as a
-// [reserve.Reserver].
+// [New] makes them of a function that returns a key's policy. Most callers want [Limiters.Acquire],
+// which waits, or [Limiters.TryAcquire]. [Limiters.For] is a key's limiter, as a [reserve.Reserver].
 //
 // # The model
 //

@@ -1,6 +1,6 @@
-// Package window limits to n permits in any stretch of time, exactly: what an API means by "100 requests a minute". A
-// token bucket of 100 that refills in a minute lets 199 calls go in its first minute, and a counter reset each minute
-// 200 around 12:00:00.
+// Package window limits to n permits in any stretch of time, exactly: what an API means by "100 requests a minute" is
+// [New](100, time.Minute). A token bucket of 100 that refills in a minute lets 199 calls go in its first minute, and a
+// counter reset each minute 200 around 12:00:00.
 //
 // # What is promised
 //

@@ -1,4 +1,5 @@
-// Package paceazure paces the requests of the Azure SDK for Go, retries included.
+// Package paceazure paces the requests of the Azure SDK for Go, retries included: [New]'s is for the PerRetryPolicies
+// of an azcore.ClientOptions.
 //
 // It is package outbound as a policy of azcore's pipeline, and has all of its options: keys, limits
 // with costs of their own, adaptation, hooks. The server's words are heard: Retry-After,

@@ -1,5 +1,6 @@
 // Package pacedebug is a page that shows the limiters of a program: their rates, what is stored, who waits and until
-// when. It answers "why does my program stand still?" in a browser, as net/http/pprof does for profiles.
+// when. It answers "why does my program stand still?" in a browser, as net/http/pprof does for profiles. [New]'s
+// example serves it at /debug/pace.
 //
 // The page refreshes itself every two seconds and loads nothing from elsewhere. /debug/pace?format=json has the same
 // as JSON. Show it on an address that only operators reach: it names limits and keys, as a transport's hooks do.

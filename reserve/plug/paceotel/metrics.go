@@ -1,4 +1,5 @@
-// Package paceotel shows pace's limiters through OpenTelemetry.
+// Package paceotel shows pace's limiters through OpenTelemetry: [New] makes the instruments, which show what they are
+// given.
 //
 // The instruments are observable: nothing is done until a reader asks, but for what a transport's hooks count and the
 // histogram of its waits. Each source has the name that the program gives it as an attribute. Keys are no attributes,
