@@ -10,9 +10,8 @@ import (
 
 // A WaitError reports a request that would have waited too long. Nothing was taken.
 //
-// With a limiter at 1/s that has just granted 8 permits, ReserveWithin(ctx, 1, 2*time.Second) returns a WaitError with
-// Wait 8 s and MaxWait 2 s. If the context's deadline was the limit, errors.Is(err, context.DeadlineExceeded) holds
-// too.
+// At 1/s, after Acquire(8), ReserveWithin(ctx, 1, 2*time.Second) returns a WaitError with Wait 8 s and MaxWait 2 s. If
+// the context's deadline was the reason, errors.Is(err, context.DeadlineExceeded) holds.
 type WaitError struct {
 	Wait    time.Duration // how long it would have waited
 	MaxWait time.Duration // the longest wait that was allowed; negative if the deadline had passed
@@ -87,10 +86,8 @@ func checkRate(permitsPerSecond float64) error {
 }
 
 // A SizeError reports a request for more permits than the limiter ever grants to a request. Nothing was taken. Split it
-// into requests for at most Max permits.
-//
-// With window.New(10, time.Second), Acquire(ctx, 11) returns a SizeError with Permits 11 and Max 10. Bursty and
-// warming-up limiters never return it.
+// into requests for at most Max permits: 10 of window.New(10, time.Second). Bursty and warming-up limiters never return
+// it.
 type SizeError struct {
 	Permits int // the number asked for
 	Max     int // the largest number that one request may ask for

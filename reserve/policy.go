@@ -90,7 +90,7 @@ func PayUpfront() Option {
 func (p *Policy) Limiter() *Limiter { return (*Limiter)(p.engine().Limiter()) }
 
 // Per returns permits per second: Per(5000, time.Hour) is 1.388…. If d is not positive it returns NaN, which no limiter
-// accepts. Per(5, 60) is 5 permits in 60 ns: package pacevet finds that.
+// accepts.
 func Per(permits float64, d time.Duration) float64 {
 	if d <= 0 {
 		return math.NaN()

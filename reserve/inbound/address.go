@@ -19,7 +19,7 @@ type Address = func(*http.Request) (netip.Addr, error)
 type AddressOption func(*addresses) error
 
 // IPv6Prefix sets how many bits of an IPv6 address tell clients apart, 1 to 128. Default: 64, the smallest network
-// that providers hand out (some: 56 or 48).
+// that providers hand out.
 func IPv6Prefix(bits int) AddressOption {
 	return func(a *addresses) error {
 		if bits < 1 || bits > 128 {

@@ -7,8 +7,7 @@
 //
 // # Refusals
 //
-// A refusal is 429; 503 if the tier is [Overload]; 413 if a tier never grants that many permits; 401 without valid
-// credentials ([UnauthorizedError]). It has Cache-Control: no-store and a body that names the tiers ([WithRefusal]).
+// A refusal is 429, unless [Refusal] says otherwise. It has Cache-Control: no-store and a body that names the tiers.
 //
 // Retry-After is the longest wait of the tiers that refuse, in whole seconds, at least 1, and spread ([WithJitter]).
 // RateLimit and X-RateLimit-Reset say the same time. A global limiter serves refused clients in turn: at 20/s, of 100
@@ -23,8 +22,7 @@
 // # Waiting
 //
 // With [WithQueue] a request waits a little instead of being refused, and gives its permits back if its client goes
-// away. With HTTP/1 net/http notices that only after the body: a client with a body of over 64 KiB, or of unknown
-// length, keeps its place.
+// away. With HTTP/1 a client with a body of over 64 KiB, or of unknown length, keeps its place.
 //
 // # Plans
 //

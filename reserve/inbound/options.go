@@ -75,7 +75,7 @@ func WithOnWait(waited func(*http.Request, time.Duration)) Option {
 }
 
 // WithJitter sets how much longer than necessary a client may be told to stay away, so that refused clients come back
-// apart: d, or a quarter of a longer wait. A global limiter adds up to a minute. 0: the shortest time. Default: 3 s.
+// apart: d, or a quarter of a longer wait; up to a minute at a global limiter. 0: the shortest time. Default: 3 s.
 func WithJitter(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < 0 {

@@ -17,8 +17,7 @@ type Stats struct {
 	Tiers        []TierStats
 }
 
-// TierStats count the requests that a tier did not simply allow. Beside other tiers, it refuses the part Refused /
-// (Allowed + Refused).
+// TierStats count the requests that a tier did not simply allow.
 type TierStats struct {
 	Name        string
 	Refused     uint64 // requests that ended here

@@ -15,8 +15,8 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// A Tier is one limit that a request has to pass: a name and a limiter, for all clients or for each key. Middlewares
-// with the same Tier share its limiter. [New] reports a Tier's errors.
+// A Tier is one limit that a request has to pass. Middlewares with the same Tier share its limiter. [New] reports a
+// Tier's errors.
 type Tier struct {
 	tierSettings
 	name string
@@ -169,9 +169,9 @@ func (e *TierError) Unwrap() error { return e.Err }
 // user.
 var ErrSkip = errors.New("inbound: the tier does not apply")
 
-// An UnauthorizedError is the error of a key function, or of the policy function of limiters by key, for a request
-// without valid credentials. The answer is 401, takes no permits; [FailOpen] does not let it pass, but [DryRun] does.
-// It is [keyed.ErrUnknown]: limiters by key forget the key.
+// An UnauthorizedError is the error of a key function, or of the policy function of *keyed.Limiters, for a request
+// without valid credentials. The answer is 401 and takes no permits. [DryRun] lets the request pass, and [FailOpen]
+// does not. It is [keyed.ErrUnknown]: the limiters forget the key.
 type UnauthorizedError struct {
 	// Challenge is the value of WWW-Authenticate (RFC 9110, section 11.6.1): `Basic realm="api"`. Default: Bearer.
 	Challenge string

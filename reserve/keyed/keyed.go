@@ -130,9 +130,7 @@ func (k *Limiters[K]) Forget(key K) { k.keys().Forget(key) }
 // dropped during the loop may be missing. The loop's body may use the limiters, and drop keys.
 func (k *Limiters[K]) Keys() iter.Seq[K] { return k.keys().Keys() }
 
-// For returns the key's limiter, which keeps no key from being dropped.
-//
-// It is a [Limiter]: perKey.For(key).(keyed.Limiter) has further methods.
+// For returns the key's limiter, which keeps no key from being dropped. It is a [Limiter], by a type assertion.
 func (k *Limiters[K]) For(key K) reserve.Reserver { return k.keys().For(key) }
 
 // A Limiter is a key's limiter, as [Limiters.For] returns it. Its methods mean what [reserve.Limiter]'s do, and may be

@@ -16,23 +16,20 @@
 // A request waits until all of its permits fit; for more than n it returns a *[reserve.SizeError].
 //
 // If the program stands still (SIGSTOP, a suspended machine) and a caller wakes more than 1 ms late, that is a pause:
-// with 100 each 100 ms and 64 callers due, 100 go right after it and not 164. Code that sleeps until
-// [reserve.Reservation.At] does not have that.
+// with 100 each 100 ms and 64 callers due, 100 go right after it and not 164.
 //
 // # Giving back
 //
 // Permits that are given back leave the window, and waiting requests move up at once. If the second of the four above
-// is cancelled, the third goes at once and the fourth at 1 s.
-//
-// A request settled for more charges the difference behind all requests that wait then, even without room.
+// is cancelled, the third goes at once and the fourth at 1 s. A request settled for more charges the difference behind
+// all requests that wait then, even without room.
 //
 // # When a permit is used
 //
-// A permit counts from its grant. A server counts the call when it arrives, and calls overtake each other, so some
-// exceed a window there of the same length. Package outbound therefore lets a permit count until per after the answer.
-// Then no stretch of per at the server holds more than n, at the price of one round trip for each per: with 10 a second
-// and 150 ms from sending to answer, 10 go in 1.15 s. While a call is out, promised times may become later. Without
-// package outbound, use [WithMargin].
+// A permit counts from its grant. A server counts the call when it arrives, and calls overtake each other. Package
+// outbound therefore lets a permit count until per after the answer. Then no stretch of per at the server holds more
+// than n, at the price of one round trip for each per: with 10 a second and 150 ms from sending to answer, 10 go in
+// 1.15 s. While a call is out, promised times may become later. Without package outbound, use [WithMargin].
 //
 // # Changes
 //

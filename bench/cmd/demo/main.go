@@ -86,7 +86,7 @@ func threePrograms() experiment {
 other: together they make %d calls. x/time/rate is told the whole limit in each of them,
 pace is told nothing.
 `, calls),
-		"Three programs use one key and do not know it: pace finds its part")
+		"Three programs use one key and do not know it: with pace few calls are refused")
 }
 
 func newExperiment(calls int, parts []string, intro, title string) experiment {

@@ -3,10 +3,6 @@
 //
 // The package names no type of client-go's, so it fits every version from v0.31.0, in which
 // workqueues have types.
-//
-// Client-go measures how long its requests wait, with any limiter:
-// rest_client_rate_limiter_duration_seconds, where the program registers it, as those built on
-// controller-runtime do.
 package pacek8s
 
 import (

@@ -49,14 +49,12 @@ func NewQueueLimiter[T comparable](overall reserve.Reserver, perItem func(T) res
 	return &QueueLimiter[T]{overall: overall, perItem: perItem, most: most, recent: map[T]*item{}}, nil
 }
 
-// When reserves a permit and returns how long it is until then. An item whose permit has not come due keeps it. At 1/s,
-// an item that is asked for again after 200 ms, of 1 s, has 800 ms to wait.
-//
-// An item may come out of the workqueue later than its permit. So its permit counts from when When or [QueueLimiter.Forget] is called
-// for it: with once in 2 s for each item, it is 2 s from then until the item goes again.
+// When reserves a permit and returns how long it is until then. An item whose permit has not come due keeps it: at 1/s,
+// an item that is asked for again after 200 ms has 800 ms to wait. An item may come out of the workqueue later than its
+// permit, which therefore counts from the next When or [QueueLimiter.Forget] for it.
 //
 // If the permit would come later than the limiter's longest wait ([reserve.WithMaxWait]), the item goes when there is
-// one, behind others that wait as long, and takes it then. After any other failure it waits 1 s.
+// one, and takes it then. After any other failure it waits 1 s.
 func (q *QueueLimiter[T]) When(of T) time.Duration {
 	q.mu.Lock()
 	i := q.remember(of)

@@ -20,9 +20,9 @@ type RateLimiter struct {
 	stop    context.CancelCauseFunc
 }
 
-// NewRateLimiter returns a limiter whose requests each take one permit of by, which may be used elsewhere too, first
-// come, first served. Client-go's flowcontrol.NewTokenBucketRateLimiter(20, 30) grants what pace.NewTokenBucket(20, 30)
-// does. It returns a *[reserve.ValueError] if by is nil.
+// NewRateLimiter returns a limiter whose requests each take one permit of by. Client-go's
+// flowcontrol.NewTokenBucketRateLimiter(20, 30) grants what pace.NewTokenBucket(20, 30) does. It returns a
+// *[reserve.ValueError] if by is nil.
 func NewRateLimiter(by reserve.Reserver) (*RateLimiter, error) {
 	if err := checked("the limiter", by); err != nil {
 		return nil, err

@@ -30,8 +30,8 @@
 //
 // # Replace
 //
-// A replace line acts on the whole build, client-go's and Temporal's use of the package too. It acts in the main module
-// alone: libraries can't bring it along, and go install of a module that has one refuses. go mod vendor knows it.
-// Workspaces have lines of their own in go.work. The program needs Go 1.25. Who imports this package under its own path
-// beside the line has two packages, whose types differ. To take it back, remove the line.
+// A replace line acts on the whole build, client-go's and Temporal's use of the package too, and in the main module
+// alone: libraries can't bring it along, and go install of a module that has one refuses. Workspaces have lines of
+// their own in go.work. A program that imports this package under its own path as well has two packages, whose types
+// differ.
 package rate
