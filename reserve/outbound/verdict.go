@@ -129,22 +129,27 @@ func (r *rules) refusal(s *reply.Reply, of charges, a tries, v *verdict) {
 	if notRate {
 		return
 	}
-	blame := ruling{blamed: true}
+	ruled := ruling{blamed: true}
 	if !alone {
-		blame.stop = v.stop
+		ruled.stop = v.stop
 	}
 	switch {
 	case r.pauseRefused && a.block == 0:
 	case own:
-		blame.pause = wanted
+		ruled.pause = wanted
 	default:
-		blame.pause = min(s.After, r.maxRetryAfter)
+		ruled.pause = min(s.After, r.maxRetryAfter)
 	}
-	for a := range of.all {
-		if !of.blamed(a, s) {
+	of.blame(s, ruled)
+}
+
+// blame gives the ruling to the charges that a refusal is about.
+func (cs charges) blame(s *reply.Reply, ruled ruling) {
+	for a := range cs.all {
+		if !cs.blamed(a, s) {
 			continue
 		}
-		a.ruling = blame
+		a.ruling = ruled
 		if !a.named { // else the call was not paced by it
 			a.ruling.outcome = refused
 		}
