@@ -102,7 +102,6 @@ func (r *Retryer) GetRetryToken(ctx context.Context, err error) (func(error) err
 	return r.RetryerV2.GetRetryToken(ctx, err)
 }
 
-// hear records the outcome of an attempt.
 func (r *Retryer) hear(sent time.Time, err error) {
 	now := time.Now()
 	switch wait, throttled := r.pause(now, err); {
@@ -113,7 +112,6 @@ func (r *Retryer) hear(sent time.Time, err error) {
 	}
 }
 
-// pause stops the limiter if an error says so.
 func (r *Retryer) pause(now time.Time, err error) (wait time.Duration, throttled bool) {
 	if !isThrottle(err) {
 		return 0, false

@@ -31,7 +31,6 @@ func answered(err error) bool {
 	return errors.As(err, &answer)
 }
 
-// responseOf returns the response that an error comes from, or nil.
 func responseOf(err error) *http.Response {
 	var e *smithyhttp.ResponseError
 	if !errors.As(err, &e) || e.Response == nil {
@@ -59,7 +58,6 @@ func retryAfter(now time.Time, err error) time.Duration {
 	return 0
 }
 
-// saturated turns nanoseconds into a duration.
 func saturated(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64

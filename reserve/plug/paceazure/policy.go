@@ -80,7 +80,6 @@ type Error struct{ Err error }
 
 func (e *Error) Error() string { return "paceazure: " + e.Err.Error() }
 
-// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
 // NonRetriable says to the SDK that it should not send the request again: it would have to wait for

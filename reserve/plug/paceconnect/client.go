@@ -12,7 +12,6 @@ import (
 	"github.com/nextfree/pace/reserve/plug/internal/rpc"
 )
 
-// call makes a client's call that has one answer.
 func (i *Interceptor) call(ctx context.Context, r *http.Request, message connect.AnyRequest, next connect.UnaryFunc) (
 	connect.AnyResponse, error,
 ) {
@@ -55,7 +54,6 @@ func (i *Interceptor) open(ctx context.Context, spec connect.Spec, next connect.
 	return c
 }
 
-// begin has the stream wait, if it has not waited yet.
 func (c *clientConn) begin() error {
 	c.once.Do(func() {
 		if !c.messages {

@@ -51,7 +51,6 @@ func NewInterceptor(paced *outbound.Transport, limits *inbound.Middleware, opts 
 	return i, nil
 }
 
-// WrapUnary implements connect.Interceptor.
 func (i *Interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, message connect.AnyRequest) (connect.AnyResponse, error) {
 		spec := message.Spec()
@@ -66,7 +65,6 @@ func (i *Interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// WrapStreamingClient implements connect.Interceptor.
 func (i *Interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	if i.paced == nil {
 		return next
@@ -76,7 +74,6 @@ func (i *Interceptor) WrapStreamingClient(next connect.StreamingClientFunc) conn
 	}
 }
 
-// WrapStreamingHandler implements connect.Interceptor.
 func (i *Interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	if i.limits == nil {
 		return next

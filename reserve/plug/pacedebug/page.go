@@ -38,7 +38,6 @@ type source struct {
 	rows       func(context.Context) ([]Row, error)
 }
 
-// New returns a page without rows.
 func New() *Page { return &Page{history: map[rowKey]*history{}} }
 
 // Limiter shows a limiter. It returns a *[reserve.ValueError] if the limiter is nil, or the name is empty or another
@@ -70,7 +69,6 @@ func (p *Page) Shared(name string, l *shared.Limiter) error {
 	})
 }
 
-// Queue shows the classes of a queue.
 func (p *Page) Queue(name string, q *fair.Queue) error {
 	return p.add("queue", name, q, func(context.Context) ([]Row, error) { return ofClasses(q.Snapshot()), nil })
 }

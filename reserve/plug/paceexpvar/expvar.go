@@ -26,14 +26,12 @@ var _ expvar.Var = (*Var)(nil)
 // A number that JSON does not know, an infinite rate, is a string: "+Inf".
 type Var struct{ set stats.Set }
 
-// New returns a Var that shows nothing yet.
 func New() *Var { return &Var{stats.Set{Package: "paceexpvar"}} }
 
 // Limiter shows a limiter, under a name. It returns a *[reserve.ValueError] if the limiter is nil, or the name is empty
 // or another limiter's. So do the others.
 func (v *Var) Limiter(name string, l *reserve.Limiter) error { return v.set.Limiter(name, l) }
 
-// Inbound shows a middleware.
 func (v *Var) Inbound(name string, m *inbound.Middleware) error { return v.set.Inbound(name, m) }
 
 // Shared shows a limiter that is shared through Redis.

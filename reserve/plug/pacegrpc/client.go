@@ -51,7 +51,6 @@ func (c *Client) Unary(ctx context.Context, method string, message, reply any, c
 //	}})
 func Message(r *http.Request) any { return rpc.Message(r) }
 
-// request describes a call.
 func request(ctx context.Context, conn *grpc.ClientConn, method string, message any) *http.Request {
 	md, _ := metadata.FromOutgoingContext(ctx)
 	return rpc.Request(ctx, authority(conn), method, headerOf(md), message)
@@ -73,7 +72,6 @@ func authority(conn *grpc.ClientConn) string {
 	return strings.TrimPrefix(u.Path, "/")
 }
 
-// headerOf returns metadata as headers.
 func headerOf(mds ...metadata.MD) http.Header {
 	h := http.Header{}
 	for _, md := range mds {

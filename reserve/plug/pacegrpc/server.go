@@ -64,7 +64,6 @@ func (s *Server) Stream(server any, stream grpc.ServerStream, info *grpc.StreamS
 	return statusOf(ctx, refused)
 }
 
-// incoming describes a call.
 func incoming(ctx context.Context, method string, message any) *http.Request {
 	md, _ := metadata.FromIncomingContext(ctx)
 	h := headerOf(md)
@@ -78,7 +77,6 @@ func incoming(ctx context.Context, method string, message any) *http.Request {
 	return r
 }
 
-// metadataOf returns headers as metadata.
 func metadataOf(h http.Header) metadata.MD {
 	md := metadata.MD{}
 	for name, values := range h {
@@ -96,7 +94,6 @@ func trailerOf(f *rpc.Refusal) metadata.MD {
 	return md
 }
 
-// statusOf returns the error of a refused call.
 func statusOf(ctx context.Context, f *rpc.Refusal) error {
 	if f.After == 0 && ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()

@@ -13,7 +13,6 @@ import (
 	"github.com/nextfree/pace/reserve/plug/internal/rpc"
 )
 
-// refusedError is that of a call that did not go out.
 type refusedError struct {
 	code codes.Code
 	err  error

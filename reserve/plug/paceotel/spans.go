@@ -49,7 +49,6 @@ func Spans(name string, then outbound.Hooks) outbound.Hooks {
 	return h
 }
 
-// event adds an event about a wait, if there was one.
 func event(r *http.Request, what, name string, waited time.Duration) {
 	span := trace.SpanFromContext(r.Context())
 	if waited <= 0 || !span.IsRecording() {

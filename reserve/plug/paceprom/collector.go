@@ -21,7 +21,6 @@ type Collector struct {
 	descs map[*stats.Family]*prometheus.Desc
 }
 
-// NewCollector returns a collector that shows nothing yet.
 func NewCollector() *Collector {
 	c := &Collector{set: stats.Set{Package: "paceprom"}, descs: map[*stats.Family]*prometheus.Desc{}}
 	for _, f := range append([]*stats.Family{stats.Waits, stats.QueueWaits}, stats.Families...) {

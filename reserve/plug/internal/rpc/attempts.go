@@ -63,7 +63,6 @@ func (t *Attempts) End(a Answer) {
 	})
 }
 
-// Abandon says that the call ended without an answer.
 func (t *Attempts) Abandon() { t.end(func() {}) }
 
 func (t *Attempts) end(say func()) {
@@ -79,7 +78,6 @@ func (t *Attempts) end(say func()) {
 	}
 }
 
-// Ended reports whether the call has ended.
 func (t *Attempts) Ended() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

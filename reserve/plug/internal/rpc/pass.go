@@ -46,7 +46,6 @@ func Pass(m *inbound.Middleware, r *http.Request, serve func(quota http.Header))
 	return f
 }
 
-// quota returns the headers that say what is left.
 func quota(all http.Header) http.Header {
 	some := http.Header{}
 	for name, values := range all {

@@ -32,7 +32,6 @@ func (lim *Limiter) bodyOf() *working {
 	return lim.body.Load()
 }
 
-// policy returns what limit and burst are to pace.
 func (lim *Limiter) policy() *reserve.Policy {
 	perSecond := float64(lim.limit)
 	switch {
@@ -75,7 +74,6 @@ func (lim *Limiter) reserveN(t time.Time, n int, maxFutureReserve time.Duration)
 	return
 }
 
-// reserve fills in the reservation.
 func (lim *Limiter) reserve(t time.Time, n int, most time.Duration, r *Reservation) {
 	body := lim.bodyOf()
 	switch {

@@ -128,7 +128,6 @@ func (lim *Limiter) WaitN(ctx context.Context, n int) (err error) {
 	return nil
 }
 
-// tooMany returns the error of a request for more than the burst.
 func tooMany(n int, limit Limit, burst int) error {
 	if n > burst && limit != Inf {
 		return fmt.Errorf("rate: Wait(n=%d) exceeds limiter's burst %d", n, burst)
@@ -143,10 +142,8 @@ func (e *deadlineError) Error() string {
 	return fmt.Sprintf("rate: Wait(n=%d) would exceed context deadline", e.n)
 }
 
-// Unwrap returns context.DeadlineExceeded.
 func (e *deadlineError) Unwrap() error { return context.DeadlineExceeded }
 
-// waitError turns an error of pace's into this package's.
 func waitError(ctx context.Context, n int, err error) error {
 	if _, ok := err.(*reserve.WaitError); ok {
 		return &deadlineError{n}

@@ -30,7 +30,6 @@ func (s *Sometimes) Do(f func()) {
 	s.asked++
 }
 
-// now reports whether this is one of the times.
 func (s *Sometimes) now() bool {
 	return s.asked == 0 ||
 		s.asked < s.First ||

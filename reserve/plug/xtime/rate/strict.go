@@ -8,7 +8,6 @@ import (
 // A strict limiter is the arithmetic of golang.org/x/time/rate v0.16: a number of tokens as of a time. See there for
 // why.
 
-// advance returns the tokens at a time.
 func (lim *Limiter) advance(t time.Time) float64 {
 	passed := max(0, t.Sub(lim.last)) // a time before the last brings nothing
 	return min(float64(lim.burst), lim.tokens+lim.limit.tokensFromDuration(passed))
@@ -17,7 +16,6 @@ func (lim *Limiter) advance(t time.Time) float64 {
 // settleAt brings the tokens up to a time, before limit or burst change.
 func (lim *Limiter) settleAt(t time.Time) { lim.tokens, lim.last = lim.advance(t), t }
 
-// strictly fills in a reservation.
 func (lim *Limiter) strictly(t time.Time, n int, most time.Duration, r *Reservation) {
 	lim.mu.Lock()
 	defer lim.mu.Unlock()
@@ -69,7 +67,6 @@ func (limit Limit) durationFromTokens(tokens float64) time.Duration {
 	return time.Duration(d)
 }
 
-// tokensFromDuration returns how many tokens come in.
 func (limit Limit) tokensFromDuration(d time.Duration) float64 {
 	if limit <= 0 {
 		return 0
