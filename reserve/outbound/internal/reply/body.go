@@ -44,23 +44,31 @@ func (r *Reader) hear(b *body, s *Reply) {
 
 // sign returns the first sign that is there. Without a status it is in a refusal, or a 403.
 func (r *Reader) sign(b *body, refused bool) *Sign {
-	signs := &r.signs
-	if b.of.StatusCode == http.StatusOK && !refused { // fast path
-		signs = &r.at200
+	host := ""
+	if b.of.Request != nil {
+		host = b.of.Request.URL.Hostname()
 	}
-	return signs.first(b.host(), func(sign *signOf) bool {
-		is := (sign.Status != 0 || sign.Body == "" || refused) && sign.on(b)
+	signs := r.signs
+	if b.of.StatusCode == http.StatusOK && !refused { // fast path
+		signs = r.at200
+	}
+	for _, sign := range signs {
+		is := (sign.Status != 0 || sign.Body == "" || refused) && sign.on(b, host)
 		if is && sign.asks {
 			_, is = sign.dialect.Body(b.of, b.text())
 		}
-		return is
-	})
+		if is {
+			return sign.Sign
+		}
+	}
+	return nil
 }
 
-func (s *Sign) on(b *body) bool {
+func (s *Sign) on(b *body, host string) bool {
 	h, r := b.of.Header, b.of.Request
 	switch { // what does not hold
 	case s.Status != 0 && s.Status != b.of.StatusCode:
+	case s.Host != "" && !isAt(host, s.Host):
 	case s.Path != "" && (r == nil || !strings.HasSuffix(r.URL.Path, s.Path)):
 	case s.Header != "" && (len(h[s.Header]) == 0 || !strings.Contains(h[s.Header][0], s.Value)):
 	case s.untold && (get(h, "Retry-After") != "" || get(h, "Anthropic-Ratelimit-Unified-Reset") != "" ||
@@ -76,14 +84,6 @@ func (s *Sign) on(b *body) bool {
 
 // passing is what Anthropic says of limits that have room again soon.
 var passing = regexp.MustCompile(`minute|concurrent`)
-
-// host returns the name of the request's host; "": there is no request.
-func (b *body) host() string {
-	if b.of.Request == nil {
-		return ""
-	}
-	return b.of.Request.URL.Hostname()
-}
 
 // isAt reports whether a host is another, or below it.
 func isAt(name, host string) bool {

@@ -3,7 +3,6 @@ package reply
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -12,8 +11,14 @@ type Reader struct {
 	dialects []Dialect
 	headers  map[string]topic
 	always   topic // also without such headers
-	signs    signs
-	at200    signs // that a response 200 may have
+	signs    []signOf
+	at200    []signOf // that a response 200 may have
+}
+
+// A signOf is a dialect's sign.
+type signOf struct {
+	*Sign
+	dialect *Dialect
 }
 
 // A topic is what a header is about.
@@ -41,7 +46,6 @@ func newReader(dialects []Dialect) *Reader {
 	r.about(waits, retryAfters...)
 	r.about(draft, "Ratelimit-Policy", "Ratelimit")
 	r.about(causes, "X-Should-Retry", "Stripe-Should-Retry")
-	var all, at200 []signOf
 	for i := range dialects {
 		d := &dialects[i]
 		for _, of := range d.names {
@@ -52,13 +56,12 @@ func newReader(dialects []Dialect) *Reader {
 			r.always = lefts
 		}
 		for j := range d.Signs {
-			s := signOf{&d.Signs[j], d, len(all)}
-			if all = append(all, s); s.Status == http.StatusOK || s.Status == 0 && s.Body == "" {
-				at200 = append(at200, s)
+			s := signOf{&d.Signs[j], d}
+			if r.signs = append(r.signs, s); s.Status == http.StatusOK || s.Status == 0 && s.Body == "" {
+				r.at200 = append(r.at200, s)
 			}
 		}
 	}
-	r.signs, r.at200 = newSigns(all), newSigns(at200)
 	return r
 }
 
@@ -110,63 +113,4 @@ func (r *Reader) Read(of *http.Response, received time.Time) (s Reply) {
 		s.Final, s.NotRate, s.Whole, s.Reason = false, false, false, ""
 	}
 	return s
-}
-
-// A signOf is a dialect's sign.
-type signOf struct {
-	*Sign
-	dialect *Dialect
-	number  int // in the order of trying
-}
-
-// signs are those for any host, and by host those for it and what it is below.
-type signs struct {
-	anywhere []signOf
-	at       map[string][]signOf
-}
-
-func newSigns(all []signOf) signs {
-	s := signs{at: map[string][]signOf{}}
-	for _, of := range all {
-		if of.Host == "" {
-			s.anywhere = append(s.anywhere, of)
-		} else {
-			s.at[of.Host] = nil
-		}
-	}
-	for host := range s.at {
-		for _, of := range all {
-			if of.Host != "" && isAt(host, of.Host) {
-				s.at[host] = append(s.at[host], of)
-			}
-		}
-	}
-	return s
-}
-
-// of returns the signs for a host.
-func (s *signs) of(host string) []signOf {
-	for more := true; more; _, host, more = strings.Cut(host, ".") {
-		if own := s.at[host]; own != nil {
-			return own
-		}
-	}
-	return nil
-}
-
-// first returns the first sign for a host that is there; nil: none.
-func (s *signs) first(host string, is func(*signOf) bool) *Sign {
-	anywhere, own := s.anywhere, s.of(host)
-	for len(anywhere)+len(own) > 0 {
-		next := &anywhere
-		if len(anywhere) == 0 || len(own) > 0 && own[0].number < anywhere[0].number {
-			next = &own
-		}
-		of := &(*next)[0]
-		if is(of) {
-			return of.Sign
-		}
-		*next = (*next)[1:]
-	}
-	return nil
 }
