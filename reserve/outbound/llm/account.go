@@ -95,7 +95,7 @@ func (t *Transport) enter(key Key) *account {
 	defer t.table.mu.Unlock()
 	a := t.place(t.table.accounts, key, t.maxKeys)
 	if a == nil {
-		t.ignored.add(crowded)
+		t.ignored.add(&t.ignored.Crowded)
 		a = t.place(t.table.others, Key{}, 1)
 	}
 	a.queued++

@@ -3,65 +3,41 @@ package llm
 import (
 	"net/http"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/nextfree/pace/internal/engine"
 )
 
-type awaited struct {
-	mu    sync.Mutex
-	calls map[string]*waitingCall
-}
-
 type waitingCall struct {
-	id      string
 	account *account
 	class   *class
 	prompt  prompt
 	charged count
+	told    atomic.Bool
 }
-
-const maxAwaited = 4096
 
 func (t *Transport) await(c *call, id string, charged count) {
-	if id == "" {
-		return
+	if id != "" {
+		t.awaited.Set(id, &waitingCall{account: c.account, class: c.class, prompt: c.prompt, charged: charged})
 	}
-	a := &t.awaited
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for other := range a.calls { // any
-		if len(a.calls) < maxAwaited {
-			break
-		}
-		delete(a.calls, other)
-	}
-	a.calls[id] = &waitingCall{id, c.account, c.class, c.prompt, charged}
 }
 
-func (a *awaited) find(r *http.Request) *waitingCall {
+func (t *Transport) find(r *http.Request) *waitingCall {
 	if r.Method != http.MethodGet {
 		return nil
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.calls[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
+	w, _ := t.awaited.Get(r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:])
+	return w
 }
 
 func (w *waitingCall) finish(d *reading) {
 	n, t := d.counter.count, w.account.of
-	if !n.known {
+	if !n.known || w.told.Swap(true) {
 		return
 	}
-	t.awaited.mu.Lock()
-	defer t.awaited.mu.Unlock()
-	if t.awaited.calls[w.id] != w { // it was told before
-		return
-	}
-	delete(t.awaited.calls, w.id)
 	w.class.told(&w.prompt, n)
 	for k := range calls {
-		if l := w.account.limiter(k); k.isTokens() && l != nil && w.account.isActive(k) && t.settles {
+		if l := w.account.limiter(k); k.isTokens() && l != nil && t.settles {
 			if more := k.of(n) - k.of(w.charged); more > 0 {
 				(*engine.Limiter)(l).Charge(more)
 			}

@@ -97,7 +97,7 @@ func (d *Deployments) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	o := &route{Context: r.Context(), endpoint: endpointOf(r)}
 	if o.endpoint.free {
-		first.ignored.add(unpaced)
+		first.ignored.add(&first.ignored.Unpaced)
 		response, err := redirect.Out(first.base, first.rewrite(r, &o.endpoint, o.endpoint.model), r)
 		if response != nil {
 			response.Header.Del("Set-Cookie")

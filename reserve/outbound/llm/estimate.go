@@ -88,7 +88,7 @@ func (k *class) told(p *prompt, n count) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.untold = 0
-	defer k.first.open()
+	defer k.first.shut(false)
 	k.input.learn(p.input, n.input)
 	if p.most {
 		k.outputs += (float64(n.output)/float64(p.choices) - k.outputs) / min(k.input.calls, 50)
@@ -115,7 +115,7 @@ func (k *class) tellsNone() {
 	defer k.mu.Unlock()
 	if k.input.calls == 0 {
 		if k.untold++; k.untold >= enough {
-			k.first.open()
+			k.first.shut(false)
 		}
 	}
 }

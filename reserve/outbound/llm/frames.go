@@ -33,7 +33,7 @@ func (f *frames) write(piece []byte) {
 		total, headers := binary.BigEndian.Uint32(came), binary.BigEndian.Uint32(came[4:])
 		if crc32.ChecksumIEEE(came[:8]) != binary.BigEndian.Uint32(came[8:]) || total > maxFrame ||
 			total < prelude+trailer || headers > total-prelude-trailer {
-			f.counter.ignored.add(broken)
+			f.counter.ignored.add(&f.counter.ignored.Broken)
 			*f = frames{counter: f.counter, lost: true}
 			return
 		}

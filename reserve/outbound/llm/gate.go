@@ -23,28 +23,20 @@ type gate struct {
 }
 
 func (g *gate) init(closed bool) {
-	g.n = math.MaxInt
-	if closed {
-		g.n = 1
-	}
-	g.Places = queue.NewPlaces(g.n)
-	g.closed.Store(closed)
+	g.Places, g.n = queue.NewPlaces(math.MaxInt), math.MaxInt
+	g.shut(closed)
 }
 
-// open lets the other calls go. Calls that wait at other deployments look again.
-func (g *gate) open() {
+// shut closes the gate, or opens it: then calls that wait at other deployments look again.
+func (g *gate) shut(closed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed.CompareAndSwap(true, false) {
-		g.resize(math.MaxInt)
-	}
-}
-
-func (g *gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed.CompareAndSwap(false, true) {
+	switch {
+	case g.closed.Swap(closed) == closed:
+	case closed:
 		g.resize(1)
+	default:
+		g.resize(math.MaxInt)
 	}
 }
 

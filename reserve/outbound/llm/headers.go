@@ -81,7 +81,7 @@ func (a *account) number(h http.Header, name string, least int64) (n int32, ok b
 	case err == nil && v < least && v >= -1:
 		return 0, false
 	case err != nil || v < least || v > mostLimit:
-		a.of.ignored.add(badLimit)
+		a.of.ignored.add(&a.of.ignored.Limits)
 		return 0, false
 	}
 	return int32(min(v, math.MaxInt32)), true

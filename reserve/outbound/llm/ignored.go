@@ -1,6 +1,6 @@
 package llm
 
-import "sync/atomic"
+import "sync"
 
 // Ignored counts what the transport could not believe or read, and the calls that it could not pace as it should.
 // The caller got every response as it was.
@@ -15,28 +15,20 @@ type Ignored struct {
 	Crowded  uint64 // calls whose key found no place, and that share one set of limits: see [WithMaxKeys]
 }
 
-type reason int
+type ignored struct {
+	mu sync.Mutex
+	Ignored
+}
 
-const (
-	_ reason = iota
-	negative
-	absurd
-	broken
-	encoded
-	missing
-	badLimit
-	unpaced
-	crowded
-	reasons
-)
-
-type ignored [reasons]atomic.Uint64
-
-func (i *ignored) add(why reason) { i[why].Add(1) }
+// add counts in a field of i.
+func (i *ignored) add(in *uint64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	*in++
+}
 
 func (i *ignored) read() Ignored {
-	return Ignored{
-		Negative: i[negative].Load(), Absurd: i[absurd].Load(), Broken: i[broken].Load(), Encoded: i[encoded].Load(),
-		Missing: i[missing].Load(), Limits: i[badLimit].Load(), Unpaced: i[unpaced].Load(), Crowded: i[crowded].Load(),
-	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.Ignored
 }

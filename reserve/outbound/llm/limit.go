@@ -53,8 +53,6 @@ func (a *account) give(l Limits) {
 
 // follow obeys a told limit. Less than half of the limit before must be told twice: a gateway may have answered.
 func (a *account) follow(k kind, n int32) (first bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	m := &a.limits[k]
 	if a.users[k] != nil {
 		return false
@@ -62,7 +60,7 @@ func (a *account) follow(k kind, n int32) (first bool) {
 	size := m.size.Load()
 	if n < size/2 && m.low != n {
 		m.low = n
-		a.of.ignored.add(badLimit)
+		a.of.ignored.add(&a.of.ignored.Limits)
 		return false
 	}
 	m.low, m.told, m.heard = 0, n, a.of.clock.Now().Unix()
@@ -130,8 +128,6 @@ const heeded = 500 * time.Millisecond
 
 // kindOf returns which limit a header tells: one of requests may be a day's.
 func (a *account) kindOf(h *header, s span, n int32) kind {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	is := h.kind
 	if is == requests && (s > minutely || s == unknown && a.limits[dayRequests].told == n) {
 		is = dayRequests
@@ -153,7 +149,7 @@ func (a *account) forgetOld() {
 			m.told = 0
 			a.hold(k)
 			if !a.isKnown() {
-				a.flight.close()
+				a.flight.shut(true)
 			}
 		}
 	}
@@ -161,23 +157,20 @@ func (a *account) forgetOld() {
 
 // correct charges a day's limit what others have used of it.
 func (a *account) correct(k kind, left int32, reset time.Duration, c *call) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	m := &a.limits[k]
-	n := m.size.Load()
-	if n == 0 || a.users[k] != nil {
-		return
-	}
 	l := (*engine.Limiter)(m.own.Load())
 	if a.spans[k] == dayPeriod && m.given == 0 {
 		l.Said(float64(left), a.of.clock.Now().Add(reset))
-	} else if more := int(n-left) - max(m.used(a.of), c.before[k]); more > 0 {
+	} else if more := int(m.size.Load()-left) - max(m.used(a.of), c.before[k]); more > 0 {
 		l.Charge(more)
 	}
 }
 
+// observe learns limits from a response's headers, and what is left of them.
 func (a *account) observe(c *call, r *http.Response) {
-	told := false
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	told, refused := false, reply.Refuses(r.StatusCode)
 	for i := range headers {
 		h := &headers[i]
 		n, ok := a.number(r.Header, h.limit, 1)
@@ -198,13 +191,13 @@ func (a *account) observe(c *call, r *http.Response) {
 		case first:
 			(*engine.Limiter)(l).Charge(c.price(kind))
 		case counted && left <= n:
-			a.divide(kind, n, left, c, reply.Refuses(r.StatusCode))
+			a.divide(kind, n, left, c, refused)
 		}
 	}
 	if told || r.StatusCode < 300 {
-		if reply.Refuses(r.StatusCode) && a.flight.closed.Load() { // until its stop is known
+		if refused && a.flight.closed.Load() { // until its stop is known
 			a.stop(a.of.clock.Now().Add(heeded))
 		}
-		a.flight.open()
+		a.flight.shut(false)
 	}
 }

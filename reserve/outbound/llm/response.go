@@ -86,7 +86,7 @@ func (u *usage) Used() (permits int, known bool) {
 }
 
 func (c *call) finish(d *reading) {
-	n, guess, unsaid := d.counter.count, c.class.guess(&c.prompt), d.counter.unsaid()
+	t, n, guess, unsaid := c.account.of, d.counter.count, c.class.guess(&c.prompt), d.counter.unsaid()
 	switch {
 	case n.known:
 		n.output += unsaid
@@ -97,10 +97,10 @@ func (c *call) finish(d *reading) {
 		}
 	case d.counter.later:
 		n = guess
-		c.account.of.await(c, d.counter.id, guess)
+		t.await(c, d.counter.id, guess)
 	default:
 		n = guess
-		c.account.of.ignored.add(missing)
+		t.ignored.add(&t.ignored.Missing)
 		c.class.tellsNone()
 		if d.counter.seen {
 			n.output = unsaid
@@ -110,7 +110,7 @@ func (c *call) finish(d *reading) {
 		}
 	}
 	if d.counter.ending == refusal {
-		c.account.stop(c.account.of.clock.Now().Add(max(firstRest, d.counter.after)))
+		c.account.stop(t.clock.Now().Add(max(firstRest, d.counter.after)))
 	}
 	c.spent = n
 }

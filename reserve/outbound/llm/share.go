@@ -67,8 +67,6 @@ func (m *limit) used(t *Transport) int {
 
 // begin charges what is used of a limit that has just become known. What is not ours is the others'.
 func (a *account) begin(k kind, used, ours int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	m, now := &a.limits[k], a.of.clock.Now()
 	(*engine.Limiter)(m.own.Load()).Charge(used)
 	if used-ours > int(m.size.Load())/noise {
@@ -78,11 +76,9 @@ func (a *account) begin(k kind, used, ours int) {
 
 // divide learns from what is left of a limit of n. What is missing and not ours belongs to others.
 func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	m, cost, now := &a.limits[k], c.price(k), a.of.clock.Now()
 	size := m.size.Load()
-	if a.users[k] != nil || size == 0 || k == requests && a.of.window > 0 || refused && cost > int(n) {
+	if k == requests && a.of.window > 0 || refused && cost > int(n) {
 		return
 	}
 	if m.share == nil {

@@ -14,7 +14,7 @@ type body interface {
 // bodyOf returns nil if nothing can read the body.
 func bodyOf(r *http.Response, c *counter) body {
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		c.ignored.add(encoded)
+		c.ignored.add(&c.ignored.Encoded)
 		return nil
 	}
 	switch t := r.Header.Get("Content-Type"); {

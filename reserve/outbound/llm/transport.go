@@ -9,6 +9,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/internal/queue"
+	"github.com/nextfree/pace/internal/recent"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound"
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
@@ -27,7 +28,7 @@ type Transport struct {
 	policies sync.Mutex
 	latest   [calls]latest // guarded by policies
 	ignored  *ignored
-	awaited  awaited
+	awaited  recent.Map[string, *waitingCall] // responses in the background, by id
 }
 
 // New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the provider's limits allow. The
@@ -93,7 +94,7 @@ func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (
 		window: p.window, bucket: p.bucket, settles: p.settles, unlimited: queue.Unlimited(nil),
 		key: func(_ *http.Request, key Key) Key { return key },
 	}
-	t.table.accounts, t.table.others, t.awaited.calls = accounts{}, accounts{}, map[string]*waitingCall{}
+	t.table.accounts, t.table.others = accounts{}, accounts{}
 	for _, opt := range opts {
 		if err := opt(&t.settings); err != nil {
 			return nil, err
@@ -133,9 +134,9 @@ func limitOf(k kind) outbound.Limit {
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	e := endpointOf(r)
 	if e.free {
-		t.ignored.add(unpaced)
+		t.ignored.add(&t.ignored.Unpaced)
 		response, err := t.base.RoundTrip(r)
-		if w := t.awaited.find(r); w != nil && err == nil && response.StatusCode == http.StatusOK {
+		if w := t.find(r); w != nil && err == nil && response.StatusCode == http.StatusOK {
 			new(reading).begin(response, t, w)
 		}
 		return response, err

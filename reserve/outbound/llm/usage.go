@@ -101,7 +101,7 @@ type counter struct {
 
 	has    [usageFields]bool // in this document
 	said   [usageFields]int  // in this document
-	bad    reason            // of a number in it; 0: none
+	bad    *uint64           // what counts a number in it that is none; nil: there is none
 	repeat bool              // this document repeats what others have put out
 	fields [usageFields]int  // the latest ones of all documents that count
 	count  count
@@ -146,11 +146,11 @@ func (c *counter) value(is field, text []byte, quoted bool) {
 		n, err := strconv.ParseFloat(string(text), 64)
 		switch {
 		case n < 0:
-			c.bad = negative
+			c.bad = &c.ignored.Negative
 		case n > maxTokens: // also with an error, for too many digits
-			c.bad = absurd
+			c.bad = &c.ignored.Absurd
 		case err != nil || quoted || n != float64(int(n)):
-			c.bad = broken
+			c.bad = &c.ignored.Broken
 		default:
 			c.has[is], c.said[is] = true, int(n)
 		}
@@ -176,12 +176,12 @@ func (c *counter) document() {
 		c.milli += max(text.milli, int64(text.texts)*1000)
 	}
 	switch {
-	case c.bad != 0:
+	case c.bad != nil:
 		c.ignored.add(c.bad)
 	case !c.noneYet():
 		c.take()
 	}
-	c.scan.size, c.repeat, c.has, c.bad = size{}, false, [usageFields]bool{}, 0
+	c.scan.size, c.repeat, c.has, c.bad = size{}, false, [usageFields]bool{}, nil
 }
 
 // A stream tells input first, and output later or repeatedly.
@@ -229,8 +229,8 @@ func (c *counter) unsaid() int { return int(min((c.milli+500)/1000, maxTokens)) 
 // end ends an event, or the body. A document that is cut off there is ignored.
 func (c *counter) end() {
 	if !c.scan.whole() {
-		if !c.noneYet() || c.bad != 0 {
-			c.bad = broken
+		if !c.noneYet() || c.bad != nil {
+			c.bad = &c.ignored.Broken
 		}
 		c.document()
 	}
