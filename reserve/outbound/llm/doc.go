@@ -5,23 +5,20 @@
 //	...
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
 //
-// [New] shows Anthropic's and Google's SDKs. OpenAI, Azure and Anthropic tell their limits: without limits given, the
-// first call goes alone, for ten seconds at most, and its response tells them.
+// [New] lists which providers tell their limits. There the first call goes alone, for ten seconds at most, and its
+// response tells them.
 //
 // # How a call is paced
 //
 // A call waits in one line for all of its limits. When it goes, it is charged one request and its expected tokens; when
-// its response ends, what the response says. If that is less, calls behind it go earlier. A refused call, and a call
-// answered with a status from 400 to 499, uses no tokens.
+// its response ends, what the response says. A refused call, and a call answered with a status from 400 to 499, uses no
+// tokens.
 //
 // A limit is a window of a minute plus 250 ms ([WithMargin]), so no call is refused, whether the provider counts in
-// windows or token buckets that hold a minute's worth. For buckets [WithBucket] is faster, and Anthropic's preset has
-// it. Where a provider lets less go at once than that, refusals show it, and calls are spaced: see [outbound.New]. A
-// real trace of 8,819 calls against 1,000 requests and 2,000,000 tokens a minute took 9.20 min; 9.17 min are the
-// optimum.
+// windows or in token buckets that hold a minute's worth. For buckets [WithBucket] is faster. A real trace of 8,819
+// calls against 1,000 requests and 2,000,000 tokens a minute took 9.20 min; 9.17 min are the optimum.
 //
-// A call that would wait past its deadline fails at once with a *[reserve.WaitError]: see [AnswerRefusals]. For calls
-// larger than a limit see [RefuseTooLarge].
+// A call that would wait past its deadline fails at once with a *[reserve.WaitError]: see [AnswerRefusals].
 //
 // # Presets
 //
@@ -36,17 +33,15 @@
 //
 // # What a call is expected to use
 //
-// The prompt is estimated from the request's characters. For 41 kinds of text the estimate is 0.6 to 1.8 times what
-// OpenAI's o200k_base says, for most within 20 %. An image is 1,000 tokens; a PDF, sound and video go by size. The
-// output is the most that the request allows, because providers hold as much. Without a maximum it is the mean of
-// earlier calls, at first 500 tokens; for embeddings, moderations, speech and reranking 0.
+// The prompt is estimated from the request's characters: for most of 41 kinds of text within 20 % of OpenAI's
+// o200k_base. An image is 1,000 tokens; a PDF, sound and video go by size. The output is the most that the request
+// allows, because providers hold as much: with a max_tokens of 4,096 at most 48 calls are in flight at 200,000 tokens a
+// minute. Without a maximum it is the mean of earlier calls, at first 500 tokens; for embeddings, moderations, speech
+// and reranking 0.
 //
 // The latest fifty calls of a kind correct the estimate. A kind is an endpoint of a key, streamed or not, with or
-// without files, with or without a reference to something that the server keeps (an earlier response, a conversation, a
-// file, an address, cached content). Until a call of its kind has ended, twice the estimate is reserved; with a
-// reference, the first call goes alone, for ten seconds at most.
-//
-// A max_tokens that is far too high costs speed: 4,096 allow at most 48 calls in flight at 200,000 tokens a minute.
+// without files, with or without a reference to something that the server keeps or fetches. Until a call of its kind
+// has ended, twice the estimate is reserved; with a reference, the first call goes alone, for ten seconds at most.
 //
 // # Responses
 //
@@ -60,24 +55,13 @@
 //	no response, or a status from 500 on                the estimate, once: see [RefundFailures]
 //	a response in the background (OpenAI)               what the GET that asks for it tells
 //
-// OpenAI's streams need [AskForUsage]. An impossible usage is ignored and counted: see [Ignored].
-//
-// # Keys
-//
-// Limits hold for each host, credential and model: see [Key]. [WithKey] joins keys that share a quota; [WithLimiters]
-// joins machines. [WithMaxKeys] bounds the keys. Lists of models, batches, uploads and counts of tokens use no limit;
-// [Ignored] counts them.
-//
-// [NewDeployments] uses several keys, or a model at OpenAI and at Azure, as one. [WithClasses] has people go before a
-// batch.
-//
 // # Limitations
 //
-// Other programs on the same quota show by what responses say remains, and by refusals. While little is left, calls go
-// evenly. Two to ten programs have equal shares, use 92 to 98 % of the quota, and 0 to 6 % of their calls are refused.
-// A program that comes late has two thirds of its share after 20 minutes; before its first call another one must leave
-// room, which may take as long. Models that share one limit need a part of it each: see [WithModel].
+// Other programs on the same quota show by what responses say remains, and by refusals. Two to ten programs have equal
+// shares, use 92 to 98 % of the quota, and 0 to 6 % of their calls are refused. A program that comes late has two
+// thirds of its share after 20 minutes. Models that share one limit need a part of it each: see [WithModel].
 //
 // Days are rolling, not calendar days. Some models of Bedrock count an output token five times, and their usage does
-// not say so. A file that is sent as a form costs a request and no tokens.
+// not say so. A file that is sent as a form costs a request and no tokens. Lists of models, batches, uploads and counts
+// of tokens use no limit.
 package llm

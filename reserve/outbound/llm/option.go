@@ -62,8 +62,8 @@ func WithModel(model string, l Limits) Option {
 }
 
 // WithEstimate sets the function that estimates a request's input and output tokens. It must neither change nor keep
-// the body; nil: there is none, or more than 8 MiB. A negative number counts as 0. Where the provider settles, the
-// latest calls correct both numbers. Default: the built-in estimate.
+// the body, which is nil without one, or if it has more than 8 MiB. A negative number counts as 0. Where the provider
+// settles, the latest calls correct both numbers. Default: the built-in estimate.
 func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Option {
 	return checked(f != nil, "WithEstimate", nil, "a function", func(s *settings) { s.estimate = f })
 }
@@ -79,18 +79,18 @@ func WithRequestWindow(d time.Duration) Option {
 	return checked(ok, "WithRequestWindow", d, "more than 0 and at most a minute", func(s *settings) { s.window = d })
 }
 
-// WithBucket takes limits a minute for token buckets. A bucket starts full, refills all the time, and holds what
-// refills in capacity less the margin. At 1,000,000 tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at
-// once and 16,667 more each second, up to twice the limit in the first minute; with 10 s 162,500 go at once. A capacity
-// longer than the provider's gets calls refused after idle times. Limits a day remain windows. 0: windows, which fit
-// both kinds of provider: a real trace took 9.2 minutes, with a bucket 8.1. Default: 0; for [Anthropic] a minute.
+// WithBucket takes limits a minute for token buckets, which start full and hold what refills in capacity less the
+// margin. At 1,000,000 tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each
+// second; with 10 s 162,500 go at once. If the capacity is longer than the provider's, calls are refused after idle
+// times. 0: windows, which fit both kinds of provider: a real trace took 9.2 minutes, with a bucket 8.1. Default: 0;
+// for [Anthropic] a minute.
 func WithBucket(capacity time.Duration) Option {
 	ok := capacity == 0 || capacity >= time.Second && capacity <= time.Hour
 	return checked(ok, "WithBucket", capacity, "0, or from a second to an hour", func(s *settings) { s.bucket = capacity })
 }
 
-// WithSettling says whether the provider gives back what it held for a call beyond its use. If not, a call is charged
-// its uncorrected estimate, and keeps it. Default: the preset's.
+// WithSettling says whether the provider gives back what it held for a call beyond its use. If not, a call stays
+// charged its uncorrected estimate. Default: the preset's.
 func WithSettling(settles bool) Option { return set(func(s *settings) { s.settles = settles }) }
 
 // AnswerRefusals answers a call that is too large or can't go in time with a response instead of an error: status 429,
@@ -100,14 +100,12 @@ func AnswerRefusals() Option { return set(func(s *settings) { s.answer = true })
 
 // WithLimiters sets the function that returns the limiter of a limit and key, such as one that many machines share. The
 // limit is "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day" or "images". The
-// function is called for each, whatever [Limits] says, once for each remembered key, and with the zero Key for keys
-// without a place ([WithMaxKeys]). Where it returns nil, the limit holds in this process, if there is one. Several
-// goroutines may call it, also twice for one key: one answer counts. Its limiter gets no margin, and no response
-// changes it.
+// function is called for each, whatever [Limits] says, and with the zero Key for keys without a place ([WithMaxKeys]).
+// Where it returns nil, the limit holds in this process, if there is one. Several goroutines may call it, also twice
+// for one key: one answer counts. Its limiter gets no margin, and no response changes it.
 //
-// On Redis use shared.New with a timeout of some seconds, and shared.WithAhead where it is far away. A call asks Redis
-// twice, one call after the other: with Redis 100 ms away, 300 calls took 60 s, with WithAhead(32) 15 s, and in one
-// process 13 s.
+// On Redis use shared.New with a timeout of some seconds. A call asks Redis twice, one call after the other: with Redis
+// 100 ms away, 300 calls took 60 s, with shared.WithAhead(32) 15 s, and in one process 13 s.
 func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	return set(func(s *settings) { s.limiters = f })
 }
@@ -121,38 +119,36 @@ func WithKey(f func(r *http.Request, key Key) Key) Option {
 }
 
 // RefundFailures charges a call without a response, or with a status from 500 on, a request and no tokens. Default: its
-// estimate, once, because the provider may have done its work. At 110,000 tokens a minute, 400 calls of 1,100 tokens
-// take 4 minutes with it and 11 without, if two of three attempts break.
+// estimate, once, because the provider may have done its work. If two of three attempts break, 400 calls of 1,100
+// tokens at 110,000 tokens a minute take 4 minutes with it and 11 without.
 func RefundFailures() Option { return set(func(s *settings) { s.refunds = true }) }
 
-// AskForUsage asks for the usage of streams. It is recommended for [OpenAI], [AzureOpenAI] and similar servers. It adds
+// AskForUsage asks for the usage of streams: recommended for [OpenAI], [AzureOpenAI] and similar servers. It adds
 // stream_options.include_usage to streamed chat completions without stream_options, and takes the usage out of the
-// stream again. Otherwise such a stream is charged its estimate and its text, which lacks reasoning. Default: the
-// request goes as it is, because some servers refuse stream_options.
+// stream again. Default: such a stream is charged its estimate and its text, which lacks reasoning, because some
+// servers refuse stream_options.
 func AskForUsage() Option { return set(func(s *settings) { s.asks = true }) }
 
 // WithUsage sets a function that is told once what each sent call used, when its response has ended or the call has
 // failed. Without a usage in the response, that is the estimate charged; a refused call used nothing. The key is
-// [WithKey]'s. Several goroutines call it, under no lock. The guide makes a budget in money of it.
+// [WithKey]'s. Several goroutines call it, under no lock.
 func WithUsage(f func(key Key, u Usage)) Option {
 	return checked(f != nil, "WithUsage", nil, "a function", func(s *settings) { s.told = f })
 }
 
-// CacheReadsCount counts input read from a cache as other input. Anthropic's table of limits marks the models that
-// count it, among them Claude Haiku 3.5. Default: it costs nothing at Anthropic and Bedrock. OpenAI and Google always
-// count it.
+// CacheReadsCount counts input read from a cache as other input, for the models that Anthropic's table of limits marks,
+// such as Claude Haiku 3.5. Default: it costs nothing at Anthropic and Bedrock. OpenAI and Google always count it.
 func CacheReadsCount() Option { return set(func(s *settings) { s.cacheReads = true }) }
 
-// RefuseTooLarge makes a call larger than a limit of tokens fail at once with a *[TooLargeError], for providers that
-// always refuse it. A call is larger if half of its estimated prompt plus the output that it allows exceeds the limit.
-// Default: at [OpenAI] and [AzureOpenAI] it fails if a response has told the limit. Other calls go when the limit is
-// full.
+// RefuseTooLarge makes a call fail at once with a *[TooLargeError] if half of its estimated prompt plus the output that
+// it allows exceeds a limit of tokens. Default: at [OpenAI] and [AzureOpenAI] it fails if a response has told the
+// limit. Other calls go when the limit is full.
 func RefuseTooLarge() Option { return set(func(s *settings) { s.large = true }) }
 
 // WithMaxKeys sets how many keys have limits of their own. Past it, a new key replaces a key that has been idle for as
-// long as its limits look back, even if its responses are not closed. If none is idle, it shares a set of limits with
-// all others without a place, and [Ignored].Crowded counts its calls. So invented names of models can't fill the
-// memory, nor slow other keys. Default: 1024.
+// long as its limits look back. If none is idle, it shares a set of limits with all others without a place, and
+// [Ignored].Crowded counts its calls. So invented names of models can't fill the memory, nor slow other keys. Default:
+// 1024.
 func WithMaxKeys(n int) Option {
 	return checked(n >= 1, "WithMaxKeys", n, "at least 1", func(s *settings) { s.maxKeys = n })
 }
@@ -164,13 +160,8 @@ func WithOutbound(opts ...outbound.Option) Option {
 
 // WithClasses orders waiting calls as package fair does, instead of first come, first served: people before a batch,
 // tenants by their shares of the tokens. The function returns a call's class and tenant; nil: those of [fair.With] in
-// the request's context, which an SDK passes on.
-//
-//	llm.WithClasses(nil, fair.Class{Name: "people", Priority: 1}, fair.Class{Name: "batch"})
-//	...
-//	client.Chat.Completions.New(fair.With(ctx, "batch", ""), params)
-//
-// The order holds for the calls of one key; with [NewDeployments] of one model. [New] returns the errors of [fair.New].
+// the request's context, which an SDK passes on. The order holds for the calls of one key; with [NewDeployments] of one
+// model. [New] returns the errors of [fair.New].
 func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.Class) Option {
 	return WithOutbound(outbound.WithClasses(of, classes...))
 }

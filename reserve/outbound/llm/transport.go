@@ -31,20 +31,13 @@ type Transport struct {
 	awaited  recent.Map[string, *waitingCall] // responses in the background, by id
 }
 
-// New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the provider's limits allow. The
-// package's documentation shows OpenAI's SDK. With Anthropic's (github.com/anthropics/anthropic-sdk-go):
+// New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the provider's limits allow. It
+// goes into the client of an SDK:
 //
-//	limits := llm.Limits{RequestsPerMinute: 1000, InputTokensPerMinute: 450_000, OutputTokensPerMinute: 90_000}
-//	transport, err := llm.New(nil, llm.Anthropic(), limits)
-//	...
-//	client := anthropic.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
-//
-// With Google's (google.golang.org/genai):
-//
-//	limits := llm.Limits{RequestsPerMinute: 150, InputTokensPerMinute: 2_000_000, RequestsPerDay: 10_000}
-//	transport, err := llm.New(nil, llm.Gemini(), limits)
-//	...
-//	client, err := genai.NewClient(ctx, &genai.ClientConfig{HTTPClient: &http.Client{Transport: transport}})
+//	http := &http.Client{Transport: transport}
+//	openai.NewClient(option.WithHTTPClient(http))                   // github.com/openai/openai-go
+//	anthropic.NewClient(option.WithHTTPClient(http))                // github.com/anthropics/anthropic-sdk-go
+//	genai.NewClient(ctx, &genai.ClientConfig{HTTPClient: http})     // google.golang.org/genai
 //
 // Limits{} is what the responses tell:
 //
@@ -53,17 +46,17 @@ type Transport struct {
 //	Gemini, Bedrock                  no limit: calls go at once
 //	others, with OpenAI's preset     no limit (Ollama, vLLM, OpenRouter, Together)
 //
-// Without a limit, a refusal stops the key for as long as it says (Retry-After, Google's RetryInfo). Then one call
-// goes, and more as answers allow. An SDK's two retries suffice. With 60 calls at once, and 15 allowed a minute, none
-// fails. Nor does any of 200 at a server that takes 8 at a time and answers the others with a bare 503: they take 52 s,
-// and 50 s at best.
+// A refusal stops the key for as long as it says (Retry-After, Google's RetryInfo). Then without a limit one call goes,
+// and more as answers allow. With 60 calls at once, and 15 allowed a minute, none fails with an SDK's two retries. Nor
+// does any of 200 at a server that takes 8 at a time and answers the others with a bare 503: they take 52 s, and 50 s
+// at best.
 //
 // After refusals that say no time, as many calls of the key are out as were not refused, and one more each time that
 // four times as many were accepted. Where a limit a minute is known, the first 429s say that less goes at once than it
 // allows, and later one more call is out after each four. If all are refused, calls wait for 1 s to 8 s, then one goes.
-// A refusal that others of the same kind disprove counts as chance, until the third in a row. The others wait for a
-// place in flight in the queue, where deadlines, [outbound.WithMaxWait] and the Waiting hook hold. Hooks are told of
-// all refusals. [outbound.WithRetries] sends a refused call again, and [outbound.Adaptive] finds a rate.
+// A refusal that others of the same kind disprove counts as chance, until the third in a row. Deadlines,
+// [outbound.WithMaxWait] and the Waiting hook hold for the calls that wait. [outbound.WithRetries] sends a refused call
+// again, and [outbound.Adaptive] finds a rate.
 //
 // It returns a *[reserve.ValueError] for the zero Provider, a negative limit, and what the options refuse.
 func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transport, error) {
