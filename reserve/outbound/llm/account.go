@@ -124,7 +124,6 @@ func (t *Transport) place(in accounts, key Key, places int) *account {
 	return in[key]
 }
 
-// forget removes an idle account, if it finds one.
 func (in accounts) forget() bool {
 	n := 0
 	for key, a := range in { // in random order

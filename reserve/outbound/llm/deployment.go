@@ -14,14 +14,14 @@ import (
 type Deployment struct {
 	// Provider says how it counts. All deployments must speak the caller's API: [OpenAI] and [AzureOpenAI] do.
 	Provider Provider
-	// Base is what its provider's SDK calls the base URL: https://api.openai.com/v1,
-	// https://NAME.openai.azure.com/openai/v1, or
+	// Base is what its provider's SDK calls the base URL, such as
 	// https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=2024-10-21. What comes behind /v1
 	// (/v1beta, /deployments/DEPLOYMENT) in a request's address is put behind it. Its query goes before the request's.
 	Base *url.URL
 	// Header is set in each request: the deployment's credential. No other deployment gets it.
 	Header http.Header
-	// Models are the models that it serves: the callers' name, and the deployment's. Nil: all, by the callers' names.
+	// Models are the models that it serves: the callers' name, and the deployment's, which replaces it in the address or
+	// in a body of JSON. Nil: all, by the callers' names.
 	Models map[string]string
 	// Limits are those of each of its models, as in [New].
 	Limits Limits

@@ -23,15 +23,14 @@ type member struct {
 }
 
 // NewDeployments returns a transport that sends each call to the deployment that has room for it first. Deployments are
-// several keys, or a model at OpenAI and at Azure. Base (nil: [http.DefaultTransport]) and the options are as in [New].
+// several keys, or a model at OpenAI and at Azure; what shares a quota must be one deployment. Base (nil:
+// [http.DefaultTransport]) and the options are as in [New].
 //
 // The calls for one model wait in one line. Of several deployments with room, the lowest tier is used, then the
-// deployment idle for longest, or with pool.WithKey the last that served the key. Only that is charged, at its own
-// estimate. A call larger than a deployment's limit goes to another. A real trace of 8,819 calls, at 35 times its
-// speed, took 99.6 % of the sum of deployments of 1,000, 500 and 100 requests and 2, 1 and 0.2 million tokens a minute,
-// and no call was refused; with deployments chosen in turn 17 %.
+// deployment idle for longest, or with pool.WithKey the last that served the key. A call larger than a deployment's
+// limit goes to another. A real trace of 8,819 calls, at 35 times its speed, took 99.6 % of the sum of deployments of
+// 1,000, 500 and 100 requests and 2, 1 and 0.2 million tokens a minute; with deployments chosen in turn 17 %.
 //
-// A model's name ([Deployment].Models) is replaced in the body or the path, but not in a form, as in transcriptions.
 // The call's credentials are removed: Authorization, Api-Key, X-Api-Key, X-Goog-Api-Key, OpenAI-Organization,
 // OpenAI-Project, and Google's key in the query. Scheme and host of the request do not count.
 //
@@ -41,8 +40,8 @@ type member struct {
 // body of more than 8 MiB without GetBody is sent once.
 //
 // Files, earlier responses and conversations are known to one deployment: use [New] for calls that refer to them. A
-// request that asks no model for anything goes to the first deployment, unpaced. Deployments that share a quota must be
-// one deployment. A redirect to another host is followed without a deployment's header, and without pacing.
+// request that asks no model for anything goes to the first deployment, unpaced, and a redirect to another host without
+// a deployment's header.
 //
 // It returns a *[reserve.ValueError] without a deployment, or for a base URL without a scheme or a host, and New's
 // errors.

@@ -12,8 +12,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
-// gate bounds the calls that are out. Until a response tells what is not known, it is closed: one may be out. The zero
-// gate is open, and counts none.
+// gate bounds the calls that are out. While it is closed, for a response tells what is not known, one may be out. The
+// zero gate is open, and counts none.
 type gate struct {
 	*queue.Places
 	closed atomic.Bool
@@ -46,7 +46,7 @@ func (g *gate) resize(n int) {
 	g.Resize(n)
 }
 
-// patience is how long others wait for one call: a server may never answer it.
+// patience is how long others wait for one call.
 const patience = 10 * time.Second
 
 // pass lets another call go after patience, if this one is still out and nothing was told.

@@ -14,13 +14,9 @@ type header struct {
 	reset            string // until a bucket is full, or a period ends
 }
 
-// headers are read with every preset. Together's and OpenRouter's (x-ratelimit-limit) tell no unit of time, and
-// Anthropic's -tokens- repeats the closest of its others: they are not read.
-//
-//	OpenAI, Azure OpenAI, Groq   x-ratelimit-limit-requests, -tokens (Groq's requests are of a day: see day)
-//	Mistral                      x-ratelimit-limit-req-minute, -tokens-minute
-//	Cerebras                     x-ratelimit-limit-requests-minute, -tokens-minute, -requests-day, -tokens-day
-//	Anthropic                    anthropic-ratelimit-requests-limit, -input-tokens-, -output-tokens-
+// headers are read with every preset, but not x-ratelimit-limit (Together's, OpenRouter's), which tells no unit of
+// time, nor Anthropic's -tokens-, which repeats others of its headers. They are OpenAI's, Azure's and Groq's, then
+// Mistral's, Cerebras' and Anthropic's.
 var headers = []header{
 	named(requests, "X-Ratelimit-*-Requests"), named(tokens, "X-Ratelimit-*-Tokens"),
 	named(requests, "X-Ratelimit-*-Req-Minute"), named(requests, "X-Ratelimit-*-Requests-Minute"),

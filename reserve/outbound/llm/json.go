@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// form says what a scanner looks for. (A decoder keeps whole strings, which may be files of many megabytes, and
-// encoding/json/jsontext is an experiment in Go 1.25.)
+// form says what a scanner looks for. (A decoder keeps whole strings, which may be files of many megabytes.)
 type form struct {
 	fields     map[string]field // by path
 	traits     map[string]trait // by the last key
@@ -71,7 +70,6 @@ type scanner struct {
 	size size
 }
 
-// level is an object or a list.
 type level struct {
 	object bool
 	path   int // bytes of the path that leads to it

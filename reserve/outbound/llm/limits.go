@@ -3,8 +3,7 @@ package llm
 // Limits are what a provider allows for one model and credential. A limit a minute of 0 is learned from the responses'
 // headers, if they tell it; otherwise there is none. A limit above 0 is a ceiling: a lower told limit is followed,
 // below half of it if two responses in succession tell it. A day's limit is learned where a header's name or its reset
-// shows that it is one (Cerebras', Groq's); elsewhere refusals tell of it. A limit that no response has told for a day
-// is forgotten.
+// shows that it is one (Cerebras', Groq's). A limit that no response has told for a day is forgotten.
 type Limits struct {
 	RequestsPerMinute int
 	// TokensPerMinute are input and output together.
@@ -70,8 +69,8 @@ func (l *Limits) check() error {
 }
 
 // SetLimits replaces the limits given to [New], for all models without limits of their own. Where a limit grows,
-// waiting calls go earlier at once. Where it shrinks they wait longer, but none is refused for it; earlier use counts.
-// For a negative limit it returns a *[reserve.ValueError] and changes nothing.
+// waiting calls go earlier at once. Where it shrinks they wait longer, but none is refused for it. For a negative limit
+// it returns a *[reserve.ValueError] and changes nothing.
 func (t *Transport) SetLimits(l Limits) error {
 	return t.setLimits(l, func() { t.given = l })
 }

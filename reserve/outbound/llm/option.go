@@ -62,13 +62,13 @@ func WithModel(model string, l Limits) Option {
 }
 
 // WithEstimate sets the function that estimates a request's input and output tokens. It must neither change nor keep
-// the body, which is nil without one, or if it has more than 8 MiB. A negative number counts as 0. Where the provider
-// settles, the latest calls correct both numbers. Default: the built-in estimate.
+// the body, which is nil if there is none, or more than 8 MiB. A negative number counts as 0. Where the provider
+// settles, the latest calls correct both numbers.
 func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Option {
 	return checked(f != nil, "WithEstimate", nil, "a function", func(s *settings) { s.estimate = f })
 }
 
-// WithMargin sets how much longer each window is than the provider's. A negative margin counts as 0. Default: 250 ms,
+// WithMargin sets how much longer each window is than the provider's; a negative margin counts as 0. Default: 250 ms,
 // which costs 0.4 % of a limit a minute.
 func WithMargin(d time.Duration) Option { return set(func(s *settings) { s.margin = max(0, d) }) }
 
@@ -80,10 +80,9 @@ func WithRequestWindow(d time.Duration) Option {
 }
 
 // WithBucket takes limits a minute for token buckets, which start full and hold what refills in capacity less the
-// margin. At 1,000,000 tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each
-// second; with 10 s 162,500 go at once. If the capacity is longer than the provider's, calls are refused after idle
-// times. 0: windows, which fit both kinds of provider: a real trace took 9.2 minutes, with a bucket 8.1. Default: 0;
-// for [Anthropic] a minute.
+// margin: at 1,000,000 tokens a minute, WithBucket(10*time.Second) lets 162,500 go at once and 16,667 more each second.
+// If the provider's hold less, calls are refused after idle times. 0: windows, which fit both kinds: a real trace took
+// 9.2 minutes, with a bucket of a minute 8.1. Default: 0; for [Anthropic] a minute.
 func WithBucket(capacity time.Duration) Option {
 	ok := capacity == 0 || capacity >= time.Second && capacity <= time.Hour
 	return checked(ok, "WithBucket", capacity, "0, or from a second to an hour", func(s *settings) { s.bucket = capacity })
@@ -102,42 +101,39 @@ func AnswerRefusals() Option { return set(func(s *settings) { s.answer = true })
 // limit is "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day" or "images". The
 // function is called for each, whatever [Limits] says, and with the zero Key for keys without a place ([WithMaxKeys]).
 // Where it returns nil, the limit holds in this process, if there is one. Several goroutines may call it, also twice
-// for one key: one answer counts. Its limiter gets no margin, and no response changes it.
-//
-// On Redis use shared.New with a timeout of some seconds. A call asks Redis twice, one call after the other: with Redis
-// 100 ms away, 300 calls took 60 s, with shared.WithAhead(32) 15 s, and in one process 13 s.
+// for one key: one answer counts. Its limiter gets no margin, and no response changes it. A call asks twice, one call
+// after the other: where Redis is far away, use shared.WithAhead.
 func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	return set(func(s *settings) { s.limiters = f })
 }
 
-// WithKey sets the function that says whose quota a request uses, given its own key. Default: that key. At OpenAI and
-// Anthropic all API keys of an organization share one quota:
+// WithKey sets the function that says whose quota a request uses, given its own key. At OpenAI and Anthropic all API
+// keys of an organization share one quota:
 //
 //	llm.WithKey(func(_ *http.Request, key llm.Key) llm.Key { key.Credential = 0; return key })
 func WithKey(f func(r *http.Request, key Key) Key) Option {
 	return checked(f != nil, "WithKey", nil, "a function", func(s *settings) { s.key = f })
 }
 
-// RefundFailures charges a call without a response, or with a status from 500 on, a request and no tokens. Default: its
-// estimate, once, because the provider may have done its work. If two of three attempts break, 400 calls of 1,100
-// tokens at 110,000 tokens a minute take 4 minutes with it and 11 without.
+// RefundFailures charges a call without a response, or with a status from 500 on, a request and no tokens. If two of
+// three attempts break, 400 calls of 1,100 tokens at 110,000 tokens a minute take 4 minutes with it and 11 without.
+// Default: its estimate, once, because the provider may have done its work.
 func RefundFailures() Option { return set(func(s *settings) { s.refunds = true }) }
 
-// AskForUsage asks for the usage of streams: recommended for [OpenAI], [AzureOpenAI] and similar servers. It adds
-// stream_options.include_usage to streamed chat completions without stream_options, and takes the usage out of the
-// stream again. Default: such a stream is charged its estimate and its text, which lacks reasoning, because some
-// servers refuse stream_options.
+// AskForUsage adds stream_options.include_usage to streamed chat completions without stream_options, and takes the
+// usage out of the stream again. It is recommended for [OpenAI], [AzureOpenAI] and similar servers, if they don't
+// refuse stream_options. Without it such a stream is charged its estimate and its text, which lacks reasoning.
 func AskForUsage() Option { return set(func(s *settings) { s.asks = true }) }
 
 // WithUsage sets a function that is told once what each sent call used, when its response has ended or the call has
-// failed. Without a usage in the response, that is the estimate charged; a refused call used nothing. The key is
-// [WithKey]'s. Several goroutines call it, under no lock.
+// failed: the estimate charged, if the response tells no usage, and nothing for a refused call. The key is [WithKey]'s.
+// Several goroutines call it, under no lock.
 func WithUsage(f func(key Key, u Usage)) Option {
 	return checked(f != nil, "WithUsage", nil, "a function", func(s *settings) { s.told = f })
 }
 
-// CacheReadsCount counts input read from a cache as other input, for the models that Anthropic's table of limits marks,
-// such as Claude Haiku 3.5. Default: it costs nothing at Anthropic and Bedrock. OpenAI and Google always count it.
+// CacheReadsCount counts input read from a cache as other input, for the models that Anthropic's table of limits marks.
+// Default: it costs nothing at Anthropic and Bedrock. OpenAI and Google always count it.
 func CacheReadsCount() Option { return set(func(s *settings) { s.cacheReads = true }) }
 
 // RefuseTooLarge makes a call fail at once with a *[TooLargeError] if half of its estimated prompt plus the output that
@@ -147,7 +143,7 @@ func RefuseTooLarge() Option { return set(func(s *settings) { s.large = true }) 
 
 // WithMaxKeys sets how many keys have limits of their own. Past it, a new key replaces a key that has been idle for as
 // long as its limits look back. If none is idle, it shares a set of limits with all others without a place, and
-// [Ignored].Crowded counts its calls. So invented names of models can't fill the memory, nor slow other keys. Default:
+// [Ignored].Crowded counts its calls: invented names of models can't fill the memory, nor slow other keys. Default:
 // 1024.
 func WithMaxKeys(n int) Option {
 	return checked(n >= 1, "WithMaxKeys", n, "at least 1", func(s *settings) { s.maxKeys = n })
@@ -158,10 +154,10 @@ func WithOutbound(opts ...outbound.Option) Option {
 	return set(func(s *settings) { s.outbound = append(s.outbound, opts...) })
 }
 
-// WithClasses orders waiting calls as package fair does, instead of first come, first served: people before a batch,
-// tenants by their shares of the tokens. The function returns a call's class and tenant; nil: those of [fair.With] in
-// the request's context, which an SDK passes on. The order holds for the calls of one key; with [NewDeployments] of one
-// model. [New] returns the errors of [fair.New].
+// WithClasses orders waiting calls of one key (with [NewDeployments] of one model) as package fair does, instead of
+// first come, first served: people before a batch, tenants by their shares of the tokens. The function returns a call's
+// class and tenant; nil: those of [fair.With] in the request's context, which an SDK passes on. [New] returns the
+// errors of [fair.New].
 func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.Class) Option {
 	return WithOutbound(outbound.WithClasses(of, classes...))
 }

@@ -28,7 +28,6 @@ func (t *Transport) policy(k kind, n int, span span) *reserve.Policy {
 	return l.policy
 }
 
-// newPolicy makes a window, a bucket, or a period.
 func (t *Transport) newPolicy(k kind, n int, span span) *reserve.Policy {
 	per := time.Minute
 	switch {

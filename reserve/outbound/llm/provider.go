@@ -26,10 +26,8 @@ type preset struct {
 }
 
 // OpenAI is the API of OpenAI, and of servers that speak nearly so: Mistral, Cohere, Ollama, Groq, OpenRouter, vLLM.
-//
-// A call holds its prompt and the most that it may put out (max_completion_tokens, max_tokens or max_output_tokens,
-// times n or best_of), and is settled when it ends. OpenAI does not document this: see [WithSettling]. Streams need
-// [AskForUsage]. The quota is that of the Authorization, OpenAI-Organization and OpenAI-Project headers and the model.
+// OpenAI does not document that it settles: see [WithSettling]. Streams need [AskForUsage]. The quota is that of the
+// Authorization, OpenAI-Organization and OpenAI-Project headers and the model.
 func OpenAI() Provider { return Provider{&openAI} }
 
 var openAI = preset{
@@ -39,10 +37,9 @@ var openAI = preset{
 	refusal: `{"error":{"message":%s,"type":"requests","param":null,"code":"rate_limit_exceeded"}}`,
 }
 
-// AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the most that it may put out; as Azure
-// documents, nothing of that is given back. Requests are counted over 10 seconds; Azure may count over 1 s: see
-// [WithRequestWindow]. The quota is that of the host, the api-key header and the deployment; access tokens, which
-// change every hour, do not count.
+// AzureOpenAI is OpenAI's API at Azure, which documents that it gives nothing back. Azure may count requests over 1 s
+// instead of 10: see [WithRequestWindow]. The quota is that of the host, the api-key header and the deployment; access
+// tokens, which change every hour, do not count.
 func AzureOpenAI() Provider { return Provider{&azure} }
 
 var azure = preset{
@@ -50,11 +47,10 @@ var azure = preset{
 	refusesLarge: openAI.refusesLarge, tells: openAI.tells, refusal: openAI.refusal,
 }
 
-// Anthropic is Anthropic's Messages API, which limits requests, input tokens and output tokens. Input read from a cache
-// is not charged ([CacheReadsCount]), input written to it is. A call holds max_tokens of output, and is settled when it
-// ends. The quota is that of the x-api-key or Authorization header and the model. Limits are token buckets, as Anthropic
-// documents: [WithBucket](0) makes windows of them. Claude on Vertex AI and Bedrock is paced by the model in the
-// address.
+// Anthropic is Anthropic's Messages API. Input read from a cache is not charged ([CacheReadsCount]), input written to
+// it is. The quota is that of the x-api-key or Authorization header and the model. Limits are token buckets, as
+// Anthropic documents: [WithBucket](0) makes windows of them. Claude on Vertex AI and Bedrock is paced by the model in
+// the address.
 func Anthropic() Provider { return Provider{&anthropic} }
 
 var anthropic = preset{
@@ -63,9 +59,9 @@ var anthropic = preset{
 	refusal: `{"type":"error","error":{"type":"rate_limit_error","message":%s}}`,
 }
 
-// Gemini is Google's API of the Gemini models, at the Gemini API or Vertex AI. Its tokens a minute count input:
-// [Limits].InputTokensPerMinute. No header tells a limit: give what you know. The quota is that of the model and the
-// x-goog-api-key header or the address's key; at Vertex AI of the model, the project and the location.
+// Gemini is Google's API of the Gemini models, at the Gemini API or Vertex AI. Its tokens a minute are
+// [Limits].InputTokensPerMinute. No header tells a limit. The quota is that of the model and the x-goog-api-key header
+// or the address's key; at Vertex AI of the model, the project and the location.
 func Gemini() Provider { return Provider{&gemini} }
 
 var gemini = preset{
@@ -73,10 +69,9 @@ var gemini = preset{
 	refusal: `{"error":{"code":429,"message":%s,"status":"RESOURCE_EXHAUSTED"}}`,
 }
 
-// Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. A call holds its input, cached
-// or not, and maxTokens of output; it is settled to input, input written to a cache, and output. No header tells a
-// limit: give what you know. The quota is that of the host, the access key and the model; a temporary access key, which
-// changes every hour, does not count.
+// Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. Input read from a cache is
+// given back when a call ends. No header tells a limit. The quota is that of the host, the access key and the model; a
+// temporary access key, which changes every hour, does not count.
 func Bedrock() Provider { return Provider{&bedrock} }
 
 var bedrock = preset{

@@ -72,7 +72,6 @@ func (d *reading) end() {
 	}
 }
 
-// usage is what a call used, for one limit.
 type usage struct {
 	call *call
 	kind kind

@@ -8,10 +8,9 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A share is this program's part of a limit that others use as well. While little is left, it is a rate: a program
-// whose calls go evenly sees at any time how much is left, and not only before or after the others' calls. All give up
-// a part of their own in a time, and gain the same, so all become equal (Chiu and Jain, "Analysis of the increase and
-// decrease algorithms for congestion avoidance", 1989).
+// A share is this program's part of a limit that others use as well: while little is left, a rate. All give up a part
+// of their own in a time, and gain the same, so all become equal (Chiu and Jain, "Analysis of the increase and decrease
+// algorithms for congestion avoidance", 1989).
 type share struct {
 	ours    float64   // a minute
 	mean    float64   // what a call costs
@@ -25,10 +24,10 @@ type share struct {
 }
 
 const (
-	// Others count if more than a hundredth of the limit is missing: servers count slightly differently.
+	// Others count if more than a hundredth of the limit is missing.
 	noise = 100
-	// Programs leave up to this part of the limit. With none of it left a program gives up this part of its own a
-	// minute; with all of it, it gains this part of the limit. In between it does some of both.
+	// Programs leave the part spare of the limit. With none of it left a program gives up the part yields of its own a
+	// minute; with all of it, it gains the part grows of the limit.
 	spare  = 0.05
 	yields = 0.3
 	grows  = 0.05
@@ -65,7 +64,7 @@ func (m *limit) used(t *Transport) int {
 	return max(0, used)
 }
 
-// begin charges what is used of a limit that has just become known. What is not ours is the others'.
+// begin charges what is used of a limit that has just become known.
 func (a *account) begin(k kind, used, ours int) {
 	m, now := &a.limits[k], a.of.clock.Now()
 	(*engine.Limiter)(m.own.Load()).Charge(used)
@@ -131,7 +130,6 @@ func (s *share) move(now time.Time, n, left, used float64) {
 	s.ours += minutes * (room*grows*n - (1-room)*yields*s.ours)
 }
 
-// distance is the time between two calls.
 func (s *share) distance() time.Duration {
 	return time.Duration(s.mean / max(s.ours, s.mean) * float64(time.Minute))
 }

@@ -78,7 +78,6 @@ func (e *events) write(piece []byte) {
 	}
 }
 
-// part gets a part of a line.
 func (e *events) part(p []byte) {
 	for ; e.line == inName && len(p) > 0; p = p[1:] {
 		e.name = append(e.name, p[0])

@@ -34,10 +34,9 @@ type Transport struct {
 // New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the provider's limits allow. It
 // goes into the client of an SDK:
 //
-//	http := &http.Client{Transport: transport}
-//	openai.NewClient(option.WithHTTPClient(http))                   // github.com/openai/openai-go
-//	anthropic.NewClient(option.WithHTTPClient(http))                // github.com/anthropics/anthropic-sdk-go
-//	genai.NewClient(ctx, &genai.ClientConfig{HTTPClient: http})     // google.golang.org/genai
+//	client := &http.Client{Transport: transport}
+//	openai.NewClient(option.WithHTTPClient(client))               // and anthropic.NewClient
+//	genai.NewClient(ctx, &genai.ClientConfig{HTTPClient: client}) // Google's
 //
 // Limits{} is what the responses tell:
 //
@@ -47,18 +46,16 @@ type Transport struct {
 //	others, with OpenAI's preset     no limit (Ollama, vLLM, OpenRouter, Together)
 //
 // A refusal stops the key for as long as it says (Retry-After, Google's RetryInfo). Then without a limit one call goes,
-// and more as answers allow. With 60 calls at once, and 15 allowed a minute, none fails with an SDK's two retries. Nor
-// does any of 200 at a server that takes 8 at a time and answers the others with a bare 503: they take 52 s, and 50 s
-// at best.
+// and more as answers allow: with 60 calls at once, and 15 allowed a minute, none fails with an SDK's two retries.
 //
 // After refusals that say no time, as many calls of the key are out as were not refused, and one more each time that
-// four times as many were accepted. Where a limit a minute is known, the first 429s say that less goes at once than it
-// allows, and later one more call is out after each four. If all are refused, calls wait for 1 s to 8 s, then one goes.
-// A refusal that others of the same kind disprove counts as chance, until the third in a row. Deadlines,
-// [outbound.WithMaxWait] and the Waiting hook hold for the calls that wait. [outbound.WithRetries] sends a refused call
-// again, and [outbound.Adaptive] finds a rate.
+// four times as many were accepted; where a limit a minute is known, after each four. The first 429s then only say that
+// less goes at once than the limit. If all are refused, calls wait for 1 s to 8 s, then one goes. A refusal that others
+// of the same kind disprove counts as chance, until the third in a row. At a server that takes 8 at a time and answers
+// others with a bare 503, 200 calls take 52 s, and 50 s at best.
 //
-// It returns a *[reserve.ValueError] for the zero Provider, a negative limit, and what the options refuse.
+// [outbound.WithRetries] sends a refused call again. New returns a *[reserve.ValueError] for the zero Provider, a
+// negative limit, and what the options refuse.
 func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transport, error) {
 	t, err := newTransport(base, p, l, opts)
 	if err != nil {

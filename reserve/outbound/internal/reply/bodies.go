@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// What a body says of a refusal is found by the keys of its values, wherever they are: servers nest them as they like.
-// Keys are compared in small letters, without _ and -. A new server is a word.
+// What a body says of a refusal is found by the keys of its values, wherever they are. Keys are compared in small
+// letters, without _ and -.
 var (
-	// Discord, Telegram, Matrix, Google's RetryInfo, monday.com, Infura, Hugging Face and many others say until when.
+	// Discord, Telegram, Matrix, Google's RetryInfo, monday.com, Infura, Hugging Face and many others.
 	wait = regexp.MustCompile(`^(?:(retry|tryagain|resets?)(?:after|in|delay|at)|(?:backoff|wait)(?:time|for)?|` +
 		`estimatedtime)(?:s|secs?|seconds|(ms|millis|milliseconds))?$`)
 	inWords = regexp.MustCompile(`(?i)(?:try again|retry|wait|resets?|available)(?: in| after| for)?(?: about)? ` +

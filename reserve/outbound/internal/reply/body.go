@@ -24,7 +24,6 @@ func (b *body) text() []byte {
 	return b.begin
 }
 
-// hear reads the signs and the body.
 func (r *Reader) hear(b *body, s *Reply) {
 	forbidden := b.of.StatusCode == http.StatusForbidden
 	sign := r.sign(b, s.Refused || forbidden)

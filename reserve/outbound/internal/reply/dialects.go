@@ -128,9 +128,6 @@ func atlassian(h http.Header, _ time.Time) []Left {
 // zendesk reads the limit of exports: "total=10; remaining=0; resets=57".
 func zendesk(h http.Header, _ time.Time) []Left {
 	v := get(h, "Zendesk-Ratelimit-Incremental-Exports")
-	if v == "" {
-		return nil
-	}
 	l, resets := Left{Of: "incremental-exports"}, 0.
 	if n, _ := fmt.Sscanf(v, "total=%f; remaining=%f; resets=%f", &l.Limit, &l.Permits, &resets); n < 2 {
 		return nil

@@ -9,13 +9,11 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// readDraft reads RateLimit-Policy and RateLimit, lists of RFC 9651 (draft-ietf-httpapi-ratelimit-headers-11 and 3 to
-// 7):
+// readDraft reads RateLimit-Policy and RateLimit, lists of RFC 9651 (draft-ietf-httpapi-ratelimit-headers-11), and
+// drafts 3 to 7. It reports whether the server told what is left.
 //
 //	RateLimit-Policy: "default";q=100;w=60    100 requests in 60 s
 //	RateLimit: "default";r=50;t=30            50 of them left, for 30 s
-//
-// It reports whether the server told what is left. Dialects has earlier drafts' fields.
 func readDraft(h http.Header, s *Reply) (read bool) {
 	policies, fields := h["Ratelimit-Policy"], h["Ratelimit"]
 	if size := len(strings.Join(policies, ",")) + len(strings.Join(fields, ",")); size == 0 || size > maxField {

@@ -48,7 +48,6 @@ func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) (foun
 	return found
 }
 
-// one reads what is left of one limit.
 func (d *Dialect) one(remaining, limit, reset string, clock clock, name string, s *Reply) bool {
 	left, told := number(remaining)
 	size, sized := number(limit)

@@ -10,10 +10,8 @@ import (
 
 const (
 	// Longest is the longest wait that is believed: a month's quota. Longer ones are malformed.
-
 	Longest = 32 * 24 * time.Hour
-	// shortest is the shortest stop if the server may mean a bucket. A client that stopped for "0 left, for 1 s" of a
-	// bucket that refills 50 times a second took 5.9 times as long.
+	// shortest is the shortest stop if the server may mean a bucket.
 	shortest = 2 * time.Second
 	// widest is the longest window whose permits are spread evenly.
 	widest = 10 * time.Minute
@@ -22,11 +20,10 @@ const (
 	// skew is how far the local clock may be from the response's Date, which is in whole seconds.
 	skew    = 1500 * time.Millisecond
 	fastest = 1e9
-	// maxField bounds the bytes of a structured field. Real ones have 100.
+	// maxField bounds the bytes of a structured field.
 	maxField = 4096
 )
 
-// cachedFor returns for how long a cache has kept a response.
 func cachedFor(h http.Header) (age time.Duration, cached bool) {
 	n, _ := number(get(h, "Age"))
 	return times(n, time.Second), n > 0 || get(h, "X-From-Cache") != "" // of github.com/gregjones/httpcache

@@ -9,28 +9,11 @@ import (
 // A Reader reads responses by the dialects of their servers. Its methods may be called at the same time.
 type Reader struct {
 	dialects []Dialect
-	headers  map[string]topic
-	always   topic // also without such headers
+	headers  map[string]bool // that say something
+	always   bool            // also a response without such headers may
 	signs    []signOf
 	at200    []signOf // that a response 200 may have
 }
-
-// A signOf is a dialect's sign.
-type signOf struct {
-	*Sign
-	dialect *Dialect
-}
-
-// A topic is what a header is about.
-type topic uint8
-
-const (
-	caches topic = 1 << iota
-	waits
-	draft
-	lefts // of a dialect
-	causes
-)
 
 // NewReader returns a reader for some dialects, and after them the known ones.
 func NewReader(own []Dialect) *Reader {
@@ -41,20 +24,17 @@ func NewReader(own []Dialect) *Reader {
 }
 
 func newReader(dialects []Dialect) *Reader {
-	r := &Reader{dialects: dialects, headers: map[string]topic{}}
-	r.about(caches, "Age", "X-From-Cache")
-	r.about(waits, retryAfters...)
-	r.about(draft, "Ratelimit-Policy", "Ratelimit")
-	r.about(causes, "X-Should-Retry", "Stripe-Should-Retry")
+	r := &Reader{dialects: dialects, headers: map[string]bool{}}
+	all := append([]string{
+		"Age", "X-From-Cache", "Ratelimit-Policy", "Ratelimit", "X-Should-Retry", "Stripe-Should-Retry",
+	}, retryAfters...)
 	for i := range dialects {
 		d := &dialects[i]
 		for _, of := range d.names {
-			r.about(lefts, of.remaining, of.reset)
+			all = append(all, of.remaining, of.reset)
 		}
-		r.about(causes, d.Reason, d.Key, d.Whole)
-		if r.about(lefts, d.needs); d.Read != nil && d.needs == "" {
-			r.always = lefts
-		}
+		all = append(all, d.Reason, d.Key, d.Whole, d.needs)
+		r.always = r.always || d.Read != nil && d.needs == ""
 		for j := range d.Signs {
 			s := signOf{&d.Signs[j], d}
 			if r.signs = append(r.signs, s); s.Status == http.StatusOK || s.Status == 0 && s.Body == "" {
@@ -62,24 +42,20 @@ func newReader(dialects []Dialect) *Reader {
 			}
 		}
 	}
+	for _, name := range all {
+		r.headers[name] = true
+	}
 	return r
 }
 
-func (r *Reader) about(of topic, names ...string) {
-	for _, name := range names {
-		if name != "" {
-			r.headers[name] |= of
+// says reports whether a response's headers may say something. Most have none of interest.
+func (r *Reader) says(h http.Header) bool {
+	for name := range h {
+		if r.headers[name] {
+			return true
 		}
 	}
-}
-
-// topics returns what a response's headers are about. Most have none of interest.
-func (r *Reader) topics(h http.Header) topic {
-	about := r.always
-	for name := range h {
-		about |= r.headers[name]
-	}
-	return about
+	return r.always
 }
 
 // Read reads a response with the known dialects: see [Reader.Read].
@@ -87,30 +63,32 @@ func Read(r *http.Response, received time.Time) Reply { return known.Read(r, rec
 
 // Read reads a response received at that time. It ignores malformed headers, and puts back what it reads of the body.
 func (r *Reader) Read(of *http.Response, received time.Time) (s Reply) {
-	h, about := of.Header, r.topics(of.Header)
-	clock := clock{of: h, received: received}
-	cached := false
-	if about&caches != 0 {
-		clock.age, cached = cachedFor(h)
-	}
-	if cached && !Refuses(of.StatusCode) {
-		return Reply{Cached: true}
-	}
+	h, clock, says := of.Header, clock{of: of.Header, received: received}, r.says(of.Header)
 	s.Status = of.StatusCode
-	if about&waits != 0 {
+	if says {
+		cached := false
+		if clock.age, cached = cachedFor(h); cached && !Refuses(s.Status) {
+			return Reply{Cached: true}
+		}
 		readRetryAfter(h, clock, &s)
-	}
-	if !cached && about&(draft|lefts) != 0 {
-		r.limits(h, clock, &s)
+		if !cached {
+			r.limits(h, clock, &s)
+		}
 	}
 	s.Refused = refused(of, &s)
 	body := body{of: of, clock: clock}
 	r.hear(&body, &s)
-	if about&causes != 0 {
+	if says {
 		r.cause(h, &s)
 	}
 	if !s.Refused {
 		s.Final, s.NotRate, s.Whole, s.Reason = false, false, false, ""
 	}
 	return s
+}
+
+// A signOf is a dialect's sign.
+type signOf struct {
+	*Sign
+	dialect *Dialect
 }

@@ -1,5 +1,5 @@
-// Package reply reads what a response says about the server's limits: its status, its headers, and
-// the body of a refusal. It needs no limiter and no clock.
+// Package reply reads what a response says about the server's limits: its status, its headers, and the body of a
+// refusal.
 package reply
 
 import (
@@ -87,7 +87,6 @@ func (r *Reader) cause(h http.Header, s *Reply) {
 	}
 }
 
-// limits reads what is left.
 func (r *Reader) limits(h http.Header, clock clock, s *Reply) {
 	if !readDraft(h, s) {
 		r.readDialects(h, clock, s)
@@ -99,8 +98,7 @@ func Refuses(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == 529
 }
 
-// refused reports whether the status refuses: 429, 503, 529; or GitHub's 403 with Retry-After, nothing left, or only a
-// reset, whenever that is.
+// refused reports whether the status refuses, or GitHub's 403: with Retry-After, nothing left, or only a reset.
 func refused(r *http.Response, s *Reply) bool {
 	if r.StatusCode != http.StatusForbidden {
 		return Refuses(r.StatusCode)

@@ -14,8 +14,7 @@ var retryAfters = []string{
 	"X-Ogw-Ratelimit-Reset", "Gw-Ratelimit-Reset",
 }
 
-// readRetryAfter reads Retry-After (RFC 9110, 10.2.3), after more precise milliseconds (OpenAI's, Azure's, AWS'), and
-// before other spellings. A cache may have kept them for a while.
+// readRetryAfter reads Retry-After (RFC 9110, 10.2.3), after more precise milliseconds, and before other spellings.
 func readRetryAfter(h http.Header, clock clock, s *Reply) {
 	for _, name := range retryAfters {
 		for _, v := range h[name] { // the longest counts
@@ -40,8 +39,7 @@ func (s *Reply) retryAfter(v string, clock clock) {
 	}
 }
 
-// untilThen reads seconds from now or since 1970 (an epoch), milliseconds since 1970, a duration ("6m0s", "5 seconds"),
-// or a date.
+// untilThen reads seconds from now or since 1970 (an epoch), a duration ("6m0s", "5 seconds"), or a date.
 func untilThen(v string, clock clock) (d time.Duration, epoch, ok bool) {
 	if v = strings.Trim(v, " \t\""); v == "" {
 		return 0, false, false
@@ -86,8 +84,7 @@ var (
 		"min": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}
 )
 
-// delayOrEpoch reads seconds, or seconds, milliseconds or microseconds since 1970 (an epoch), as Docker Hub sends them:
-// 1e9 s after 1970 was in 2001.
+// delayOrEpoch reads seconds, or seconds, milliseconds or microseconds since 1970 (Docker Hub's).
 func delayOrEpoch(n float64, now time.Time) (d time.Duration, epoch bool) {
 	since1970 := float64(now.UnixNano()) / 1e9
 	switch {
@@ -102,8 +99,8 @@ func delayOrEpoch(n float64, now time.Time) (d time.Duration, epoch bool) {
 	}
 }
 
-// date reads HTTP's three forms (RFC 9110, 5.6.7), RFC 1123 with "UTC" (a mistake of servers in Go), RFC 3339, Jira's,
-// and databases'.
+// date reads the forms of RFC 9110 (5.6.7), with "UTC" too (a mistake of servers in Go), RFC 3339, Jira's, and
+// databases'.
 func date(v string) (time.Time, bool) {
 	if t, err := http.ParseTime(v); err == nil {
 		return t, true
