@@ -131,7 +131,8 @@ func (a *attempt) deliver() *http.Response {
 	response := a.response
 	a.response = nil
 	if w := a.way; len(w.seats) > 0 {
-		response.Body = placed(a.request.Context(), response.Body, w.seats)
+		b := &placedBody{seats: w.seats}
+		response.Body = b.Watch(a.request.Context(), response.Body, b)
 		w.seats = nil
 	}
 	return response

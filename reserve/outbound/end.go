@@ -1,12 +1,6 @@
 package outbound
 
-import (
-	"context"
-	"io"
-	"sync"
-
-	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
-)
+import "github.com/nextfree/pace/reserve/outbound/internal/bodies"
 
 // leave gives places in flight back.
 func leave(seats charges) {
@@ -17,40 +11,13 @@ func leave(seats charges) {
 	}
 }
 
-// placed returns a response's body that gives the places back when it is closed, fails, was read to its end, or its
-// request's context ends: until then the server may still work on it, and net/http holds its connection.
-func placed(ctx context.Context, of io.ReadCloser, seats charges) io.ReadCloser {
-	b := &placedBody{ReadCloser: of, seats: seats}
-	if ctx.Done() != nil {
-		b.stop = context.AfterFunc(ctx, b.leave)
-	}
-	return bodies.Instead(of, b)
-}
-
+// A placedBody gives places in flight back when it is over: until then the server may still work on it, and net/http
+// holds its connection.
 type placedBody struct {
-	io.ReadCloser
+	bodies.Watched
 	seats charges
-	once  sync.Once
-	stop  func() bool
 }
 
-func (b *placedBody) Read(p []byte) (n int, err error) {
-	if n, err = b.ReadCloser.Read(p); err != nil {
-		b.over()
-	}
-	return n, err
-}
-
-func (b *placedBody) Close() error {
-	defer b.over()
-	return b.ReadCloser.Close()
-}
-
-func (b *placedBody) over() {
-	if b.stop != nil {
-		b.stop()
-	}
-	b.leave()
-}
-
-func (b *placedBody) leave() { b.once.Do(func() { leave(b.seats) }) }
+func (b *placedBody) Show([]byte) {}
+func (b *placedBody) Last()       {}
+func (b *placedBody) Over()       { leave(b.seats) }

@@ -1,13 +1,6 @@
 package outbound
 
-import (
-	"context"
-	"io"
-	"net/http"
-	"sync"
-
-	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
-)
+import "github.com/nextfree/pace/reserve/outbound/internal/bodies"
 
 // settle tells each limit what an attempt used, now or when the body has ended.
 func (a *attempt) settle(refused bool) {
@@ -24,7 +17,7 @@ func (a *attempt) settle(refused bool) {
 				continue
 			}
 			if w == nil {
-				w = &watchedBody{ReadCloser: r.Body, attempt: a}
+				w = &watchedBody{attempt: a}
 				w.usages = w.few[:0]
 			}
 			w.usages = append(w.usages, watched{*of, u})
@@ -32,7 +25,7 @@ func (a *attempt) settle(refused bool) {
 	}
 	a.phase = idle
 	if w != nil {
-		w.watch(r)
+		r.Body = w.Watch(a.request.Context(), r.Body, w)
 	}
 }
 
@@ -43,61 +36,21 @@ type watched struct {
 
 // A watchedBody shows its pieces to its usages.
 type watchedBody struct {
-	io.ReadCloser
+	bodies.Watched
 	attempt *attempt
-	stop    func() bool
-
-	mu     sync.Mutex
-	ended  bool
-	usages []watched
-	few    [few]watched // of usages
+	usages  []watched
+	few     [few]watched // of usages
 }
 
-func (w *watchedBody) watch(r *http.Response) {
-	if ctx := w.attempt.request.Context(); ctx.Done() != nil {
-		w.mu.Lock() // it may be over at once
-		w.stop = context.AfterFunc(ctx, w.over)
-		w.mu.Unlock()
-	}
-	r.Body = bodies.Instead(w.ReadCloser, w)
-}
-
-func (w *watchedBody) Read(p []byte) (n int, err error) {
-	n, err = w.ReadCloser.Read(p)
-	w.show(p[:n])
-	if err != nil {
-		w.over()
-	}
-	return n, err
-}
-
-func (w *watchedBody) show(piece []byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.ended || len(piece) == 0 {
-		return
-	}
+func (w *watchedBody) Show(piece []byte) {
 	for i := range w.usages {
 		_, _ = w.usages[i].usage.Write(piece)
 	}
 }
 
-func (w *watchedBody) Close() error {
-	defer w.over()
-	return w.ReadCloser.Close()
-}
+func (w *watchedBody) Last() {}
 
-func (w *watchedBody) over() {
-	w.mu.Lock()
-	ended, stop := w.ended, w.stop
-	w.ended = true
-	w.mu.Unlock()
-	if ended {
-		return
-	}
-	if stop != nil {
-		stop()
-	}
+func (w *watchedBody) Over() {
 	for i := range w.usages {
 		a := &w.usages[i].charge
 		if n, known := w.usages[i].usage.Used(); known {

@@ -315,7 +315,7 @@ func TestHexIsText(t *testing.T) {
 			took := together(t, transport, 200, "https://a/openai/deployments/m/chat/completions", func(int) string {
 				return `{"model":"m","max_tokens":1,"messages":[{"content":"` + hex + `"}]}`
 			})
-			t.Log(p.name, took, s.refused)
+			t.Log(took, s.refused)
 			require.LessOrEqual(t, s.refused, 5)
 		})
 	}

@@ -10,12 +10,9 @@ import (
 type Provider struct{ *preset }
 
 type preset struct {
-	name       string
 	credential func(*http.Request) []string // finds whose quota a request uses
 	settles    bool
-	// counts are the headers that tell the usage, of input and of output.
-	counts [2]string
-	tells  []kind
+	tells      []kind
 	// 0: a minute.
 	window time.Duration
 	bucket time.Duration // see WithBucket
@@ -31,8 +28,8 @@ type preset struct {
 func OpenAI() Provider { return Provider{&openAI} }
 
 var openAI = preset{
-	name: "OpenAI", credential: byHeaders("Authorization", "Openai-Organization", "Openai-Project"),
-	settles: true, refusesLarge: true,
+	credential: byHeaders("Authorization", "Openai-Organization", "Openai-Project"),
+	settles:    true, refusesLarge: true,
 	tells:   []kind{requests, tokens},
 	refusal: `{"error":{"message":%s,"type":"requests","param":null,"code":"rate_limit_exceeded"}}`,
 }
@@ -43,7 +40,7 @@ var openAI = preset{
 func AzureOpenAI() Provider { return Provider{&azure} }
 
 var azure = preset{
-	name: "Azure OpenAI", credential: byHeaders("Api-Key"), window: 10 * time.Second,
+	credential: byHeaders("Api-Key"), window: 10 * time.Second,
 	refusesLarge: openAI.refusesLarge, tells: openAI.tells, refusal: openAI.refusal,
 }
 
@@ -54,8 +51,8 @@ var azure = preset{
 func Anthropic() Provider { return Provider{&anthropic} }
 
 var anthropic = preset{
-	name: "Anthropic", credential: byHeaders("X-Api-Key", "Authorization"),
-	settles: true, bucket: time.Minute, tells: []kind{requests, inputTokens, outputTokens},
+	credential: byHeaders("X-Api-Key", "Authorization"),
+	settles:    true, bucket: time.Minute, tells: []kind{requests, inputTokens, outputTokens},
 	refusal: `{"type":"error","error":{"type":"rate_limit_error","message":%s}}`,
 }
 
@@ -65,7 +62,7 @@ var anthropic = preset{
 func Gemini() Provider { return Provider{&gemini} }
 
 var gemini = preset{
-	name: "Gemini", credential: geminiCredential, settles: true,
+	credential: geminiCredential, settles: true,
 	refusal: `{"error":{"code":429,"message":%s,"status":"RESOURCE_EXHAUSTED"}}`,
 }
 
@@ -75,8 +72,7 @@ var gemini = preset{
 func Bedrock() Provider { return Provider{&bedrock} }
 
 var bedrock = preset{
-	name: "Bedrock", credential: bedrockCredential, settles: true,
-	counts:  [2]string{"X-Amzn-Bedrock-Input-Token-Count", "X-Amzn-Bedrock-Output-Token-Count"},
+	credential: bedrockCredential, settles: true,
 	refusal: `{"message":%s}`,
 	amazon:  "ServiceQuotaExceededException", // AWS's SDKs ask again after a ThrottlingException
 }

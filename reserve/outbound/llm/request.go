@@ -128,7 +128,6 @@ func (c *call) answered(r *http.Response) {
 	}
 }
 
-// read finds the usage in a response's body, if it is wanted.
 func (c *call) read(r *http.Response) {
 	t := c.account.of
 	if t.told != nil || t.settles { // without a limit of tokens, too: a gate may wait for a usage
@@ -149,7 +148,7 @@ func (c *call) leave() {
 // over ends the call, unless the reading of its response will.
 func (c *call) over(response *http.Response) {
 	c.account.leave()
-	if response == nil || !c.reading.begun() {
+	if response == nil || !c.reading.IsWatched() {
 		c.leave()
 	}
 }

@@ -1,22 +1,18 @@
 package llm
 
 import (
-	"io"
+	"context"
 	"net/http"
-	"sync"
 
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// reading is a response's body that finds the usage as the caller reads it.
+// reading finds the usage in a response's body as the caller reads it.
 type reading struct {
-	io.ReadCloser
+	bodies.Watched
 	counter counter
 	body    body // nil: nothing is read
 	of      reader
-
-	mu   sync.Mutex
-	over bool
 }
 
 type reader interface {
@@ -28,49 +24,26 @@ func (d *reading) begin(r *http.Response, t *Transport, of reader) {
 	d.of = of
 	d.counter.begin(t.ignored)
 	d.counter.all = t.cacheReads
-	if d.counter.header(r.Header, t.preset.counts); !d.counter.count.known {
+	if d.counter.header(r.Header); !d.counter.count.known {
 		d.body = bodyOf(r, &d.counter)
 	}
-	d.ReadCloser = r.Body
-	r.Body = bodies.Instead(r.Body, d)
+	r.Body = d.Watch(context.Background(), r.Body, d)
 }
 
-func (d *reading) begun() bool { return d.of != nil }
-
-func (d *reading) Read(p []byte) (int, error) {
-	n, err := d.ReadCloser.Read(p)
-	d.mu.Lock()
-	if d.body != nil && !d.over {
-		d.body.write(p[:n])
-	}
-	d.mu.Unlock()
-	if err != nil {
-		d.end()
-	}
-	return n, err
-}
-
-func (d *reading) Close() error {
-	defer d.end()
-	return d.ReadCloser.Close()
-}
-
-// end ends a reading that was begun, once.
-func (d *reading) end() {
-	d.mu.Lock()
-	first := d.begun() && !d.over
-	if first {
-		d.over = true
-		if d.body != nil {
-			d.body.end()
-		}
-		d.of.finish(d)
-	}
-	d.mu.Unlock()
-	if first {
-		d.of.leave()
+func (d *reading) Show(piece []byte) {
+	if d.body != nil {
+		d.body.write(piece)
 	}
 }
+
+func (d *reading) Last() {
+	if d.body != nil {
+		d.body.end()
+	}
+	d.of.finish(d)
+}
+
+func (d *reading) Over() { d.of.leave() }
 
 type usage struct {
 	call *call
@@ -80,7 +53,7 @@ type usage struct {
 func (u *usage) Write(piece []byte) (int, error) { return len(piece), nil }
 
 func (u *usage) Used() (permits int, known bool) {
-	u.call.reading.end()
+	u.call.reading.End()
 	return u.kind.of(u.call.spent), true
 }
 

@@ -224,3 +224,32 @@ func (t *Transport) account(model string) *account {
 	}
 	return nil
 }
+
+// Images are counted as asked for, in calls to /images/ alone.
+func TestImages(t *testing.T) {
+	transport, err := New(answer(func(*http.Request, string) *http.Response { return used(1, 1) }), OpenAI(), Limits{ImagesPerMinute: 10})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		address, body string
+		held          int
+	}{
+		{api, `{"model":"m","n":4}`, 0},
+		{"https://api.openai.com/v1/images/generations", `{"model":"m","prompt":"a","n":3}`, 3},
+		{"https://api.openai.com/v1/images/generations", `{"model":"m","prompt":"a"}`, 4},
+	} {
+		_, err := post(transport, c.address, c.body)
+		require.NoError(t, err)
+		require.Equal(t, c.held, transport.held(images))
+	}
+}
+
+// Bedrock's InvokeModel tells the usage in headers, whatever the model's body has.
+func TestUsageInHeaders(t *testing.T) {
+	transport, err := New(answer(func(*http.Request, string) *http.Response {
+		return says(200, `{"outputs":[{"text":"a"}]}`, "X-Amzn-Bedrock-Input-Token-Count: 30", "X-Amzn-Bedrock-Output-Token-Count: 12")
+	}), Bedrock(), Limits{TokensPerMinute: 1e6})
+	require.NoError(t, err)
+	_, err = post(transport, "https://bedrock-runtime.eu-west-1.amazonaws.com/model/mistral.mistral-7b/invoke", `{"prompt":"a"}`)
+	require.NoError(t, err)
+	require.Equal(t, 42, transport.held(tokens))
+}

@@ -498,7 +498,7 @@ func TestNoLimitKnown(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := &backend{rpm: 15, says: soon, flight: 20 * time.Millisecond, takes: time.Second}
 				var stopped atomic.Int64
-				c := crowd{name: p.name + fmt.Sprint(len(opts)), n: 60, tokens: 1, body: `{"model":"m"}`, through: transportTo(t, b, p, Limits{},
+				c := crowd{name: fmt.Sprint(p.tells, len(opts)), n: 60, tokens: 1, body: `{"model":"m"}`, through: transportTo(t, b, p, Limits{},
 					append(opts, WithOutbound(outbound.WithHooks(outbound.Hooks{Throttled: func(*http.Response, string, time.Duration) { stopped.Add(1) }})))...)}
 				r := b.run(t, c)[0]
 				require.Zero(t, r.failed)

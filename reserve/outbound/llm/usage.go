@@ -37,8 +37,8 @@ type Usage struct {
 // usageForm has the places of all providers' usages, which don't contradict each other.
 var usageForm = formOf(map[field]string{
 	ofType: "type", ofID: "id", ofStatus: "status",
-	// A code or a sentence says what an error is, and until when. OpenRouter has it in a choice, the Responses API,
-	// DashScope, vLLM, Mistral and MiniMax at the top.
+	// A code or a sentence says what an error is, and until when: OpenRouter's is in a choice, and at the top that of
+	// the Responses API, DashScope, vLLM, Mistral and MiniMax.
 	ofError: "error error.type error.code error.status error.message error.details[.retryDelay response.error.code " +
 		"response.error.message choices[.error.code error_type delta.error",
 	ofCode: "code message error_msg base_resp.status_msg",
@@ -58,7 +58,6 @@ var usageForm = formOf(map[field]string{
 		"completion generation outputText response",
 })
 
-// inUsages returns the paths of names in the objects that tell a usage.
 func inUsages(names string) (paths string) {
 	for _, at := range []string{
 		"usage", "response.usage", "message.usage", "x_groq.usage", // OpenAI, Anthropic, Mistral, Groq
@@ -157,9 +156,9 @@ func (c *counter) value(is field, text []byte, quoted bool) {
 	}
 }
 
-// header reads the usage that a response's headers tell, if both are there.
-func (c *counter) header(h http.Header, names [2]string) {
-	input, output := h.Get(names[0]), h.Get(names[1])
+// header reads the usage that Bedrock's headers tell, if both are there.
+func (c *counter) header(h http.Header) {
+	input, output := h.Get("X-Amzn-Bedrock-Input-Token-Count"), h.Get("X-Amzn-Bedrock-Output-Token-Count")
 	if input != "" && output != "" {
 		c.value(ofInput, []byte(input), false)
 		c.value(ofOutput, []byte(output), false)
@@ -210,7 +209,6 @@ func (c *counter) take() {
 	n.known = true
 }
 
-// fails reads a code, or a sentence.
 func (c *counter) fails(why []byte) {
 	if refusals.Match(why) {
 		c.ending = refusal
@@ -218,7 +216,7 @@ func (c *counter) fails(why []byte) {
 	c.after = max(c.after, min(reply.Wait(string(why)), 5*time.Minute)) // as of outbound.WithMaxRetryAfter
 }
 
-// refusals are errors that say that there were too many calls, or that the server is overloaded.
+// refusals are errors of too many calls, or of a server that is overloaded.
 var refusals = regexp.MustCompile(`(?i)^(429|503|529|130[2-5])$|exhausted|unavailable|rate.?limit|overload|throttl|` +
 	`too busy|too.?many.?(concurrent|requests)|server.?busy|slow.?down|pending requests|capacity|queue.?(is.)?full|` +
 	`high demand`) // 1302 to 1305 are Zhipu's
