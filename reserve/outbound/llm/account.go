@@ -109,8 +109,8 @@ func (a *account) leave() {
 	a.queued--
 }
 
-// place returns a key's account; nil if there is no place for a fresh one. It must be called with the table locked, and
-// unlocks it for as long as it asks a function of the user's.
+// place returns a key's account; nil if there is no place for a fresh one. It unlocks the table for as long as it asks
+// a function of the user's.
 func (t *Transport) place(in accounts, key Key, places int) *account {
 	if in[key] != nil {
 		return in[key]

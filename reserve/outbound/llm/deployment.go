@@ -7,25 +7,26 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // Deployment is one of several that serve the same models: see [NewDeployments].
 type Deployment struct {
-	// Provider says how it counts. All deployments must speak the caller's API: [OpenAI] and [AzureOpenAI] do.
+	// All providers must speak the caller's API: [OpenAI] and [AzureOpenAI] do.
 	Provider Provider
 	// Base is what its provider's SDK calls the base URL, such as
 	// https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=2024-10-21. What comes behind /v1
 	// (/v1beta, /deployments/DEPLOYMENT) in a request's address is put behind it. Its query goes before the request's.
 	Base *url.URL
-	// Header is set in each request: the deployment's credential. No other deployment gets it.
+	// Header is set in each request: the deployment's credential.
 	Header http.Header
 	// Models are the models that it serves: the callers' name, and the deployment's, which replaces it in the address or
 	// in a body of JSON. Nil: all, by the callers' names.
 	Models map[string]string
-	// Limits are those of each of its models, as in [New].
+	// Limits are those of each of its models.
 	Limits Limits
-	// Tier: a lower tier is used first, as long as one of its deployments has room.
+	// A lower tier is used first, as long as one of its deployments has room.
 	Tier int
 }
 
@@ -67,27 +68,10 @@ var sdkBase = regexp.MustCompile(`^(.*?/deployments/[^/]*|.*?/v[0-9][^/]*)`)
 
 func callPath(path string) string { return strings.TrimPrefix(sdkBase.ReplaceAllString(path, ""), "/") }
 
-// rename returns an object with another model; anything else as it is.
-func rename(body []byte, name string) []byte {
-	d := json.NewDecoder(bytes.NewReader(body))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return body
-	}
+// renamed returns the body with another model.
+func (p *prompt) renamed(name string) []byte {
 	quoted, _ := json.Marshal(name)
-	var out []byte
-	copied := 0
-	for d.More() {
-		var value json.RawMessage
-		key, err := d.Token()
-		if err != nil || d.Decode(&value) != nil {
-			return body
-		}
-		if end := int(d.InputOffset()); key == "model" {
-			out = append(append(out, body[copied:end-len(value)]...), quoted...)
-			copied = end
-		}
-	}
-	return append(out, body[copied:]...)
+	return slices.Concat(p.body[:p.modelAt-1], quoted, p.body[p.modelEnd+1:])
 }
 
 func withBody(r *http.Request, body []byte) *http.Request {

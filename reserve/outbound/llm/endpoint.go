@@ -34,9 +34,6 @@ func endpointOf(r *http.Request) (e endpoint) {
 	if e.images = strings.Contains(path, "/images/"); e.images {
 		e.silent = true // until it tells: gpt-image-1 does
 	}
-	if e.name == e.model { // of a server whose path ends with the model's name
-		e.name = ""
-	}
 	return e
 }
 

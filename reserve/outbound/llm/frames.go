@@ -46,8 +46,7 @@ func (f *frames) write(piece []byte) {
 	}
 }
 
-// fails reads why a frame ends the stream. A header is its name's length, its name, 7 for a string, the length of that in
-// two bytes, and the string.
+// fails reads a header: its name's length, its name, 7 for a string, the length of that in two bytes, and the string.
 func (f *frames) fails(headers []byte) {
 	_, value, ok := bytes.Cut(headers, []byte(":exception-type\x07"))
 	if !ok || len(value) < 2 {

@@ -15,8 +15,7 @@ type header struct {
 }
 
 // headers are read with every preset, but not x-ratelimit-limit (Together's, OpenRouter's), which tells no unit of
-// time, nor Anthropic's -tokens-, which repeats others of its headers. They are OpenAI's, Azure's and Groq's, then
-// Mistral's, Cerebras' and Anthropic's.
+// time, nor Anthropic's -tokens-, which repeats others of its headers.
 var headers = []header{
 	named(requests, "X-Ratelimit-*-Requests"), named(tokens, "X-Ratelimit-*-Tokens"),
 	named(requests, "X-Ratelimit-*-Req-Minute"), named(requests, "X-Ratelimit-*-Requests-Minute"),

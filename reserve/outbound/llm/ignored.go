@@ -20,7 +20,6 @@ type ignored struct {
 	Ignored
 }
 
-// add counts in a field of i.
 func (i *ignored) add(in *uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -64,6 +64,8 @@ type scanner struct {
 	trait  trait  // of the latest key
 	text   []byte // the begin of a string or another literal
 	length int    // bytes of it
+	read   int    // bytes before what write has left
+	end    int    // of the latest string, in what was read
 	file   bool   // it is one, in base64
 	meter  meter  // of it
 
@@ -128,6 +130,7 @@ func (s *scanner) write(p []byte) {
 				n = 0
 			}
 		}
+		s.read += n
 		p = p[n:]
 	}
 }
@@ -147,6 +150,7 @@ func (s *scanner) inString(p []byte) int {
 	case n == len(p):
 		return n
 	case p[n] == '"':
+		s.end = s.read + n
 		s.endString()
 	default:
 		s.take(p[n : n+1])

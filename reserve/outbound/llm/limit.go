@@ -87,7 +87,6 @@ func (a *account) hold(k kind) {
 	}
 }
 
-// stop stops the account's calls, whatever its limits become.
 func (a *account) stop(until time.Time) {
 	l := a.reserver(calls).(*reserve.Limiter)
 	(*engine.Limiter)(l).Stop(until)
@@ -166,7 +165,6 @@ func (a *account) correct(k kind, left int32, reset time.Duration, c *call) {
 	}
 }
 
-// observe learns limits from a response's headers, and what is left of them.
 func (a *account) observe(c *call, r *http.Response) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

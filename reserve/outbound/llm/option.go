@@ -62,8 +62,8 @@ func WithModel(model string, l Limits) Option {
 }
 
 // WithEstimate sets the function that estimates a request's input and output tokens. It must neither change nor keep
-// the body, which is nil if there is none, or more than 8 MiB. A negative number counts as 0. Where the provider
-// settles, the latest calls correct both numbers.
+// the body, which is nil without one of at most 8 MiB. A negative number counts as 0. Where the provider settles, the
+// latest calls correct both numbers.
 func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Option {
 	return checked(f != nil, "WithEstimate", nil, "a function", func(s *settings) { s.estimate = f })
 }
@@ -81,8 +81,8 @@ func WithRequestWindow(d time.Duration) Option {
 
 // WithBucket takes limits a minute for token buckets, which start full and hold what refills in capacity less the
 // margin: at 1,000,000 tokens a minute, WithBucket(10*time.Second) lets 162,500 go at once and 16,667 more each second.
-// If the provider's hold less, calls are refused after idle times. 0: windows, which fit both kinds: a real trace took
-// 9.2 minutes, with a bucket of a minute 8.1. Default: 0; for [Anthropic] a minute.
+// If the provider's hold less, calls are refused after idle times. 0: windows, which fit both kinds. Default: 0; for
+// [Anthropic] a minute.
 func WithBucket(capacity time.Duration) Option {
 	ok := capacity == 0 || capacity >= time.Second && capacity <= time.Hour
 	return checked(ok, "WithBucket", capacity, "0, or from a second to an hour", func(s *settings) { s.bucket = capacity })
@@ -99,10 +99,10 @@ func AnswerRefusals() Option { return set(func(s *settings) { s.answer = true })
 
 // WithLimiters sets the function that returns the limiter of a limit and key, such as one that many machines share. The
 // limit is "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day" or "images". The
-// function is called for each, whatever [Limits] says, and with the zero Key for keys without a place ([WithMaxKeys]).
-// Where it returns nil, the limit holds in this process, if there is one. Several goroutines may call it, also twice
-// for one key: one answer counts. Its limiter gets no margin, and no response changes it. A call asks twice, one call
-// after the other: where Redis is far away, use shared.WithAhead.
+// function is called for each, and with the zero Key for keys without a place ([WithMaxKeys]). Where it returns nil,
+// the limit holds in this process, if there is one. Several goroutines may call it, also twice for one key: one answer
+// counts. Its limiter gets no margin, and no response changes it. A call asks twice, one call after the other: where
+// Redis is far away, use shared.WithAhead.
 func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	return set(func(s *settings) { s.limiters = f })
 }
@@ -115,14 +115,13 @@ func WithKey(f func(r *http.Request, key Key) Key) Option {
 	return checked(f != nil, "WithKey", nil, "a function", func(s *settings) { s.key = f })
 }
 
-// RefundFailures charges a call without a response, or with a status from 500 on, a request and no tokens. If two of
-// three attempts break, 400 calls of 1,100 tokens at 110,000 tokens a minute take 4 minutes with it and 11 without.
-// Default: its estimate, once, because the provider may have done its work.
+// RefundFailures charges a call without a response, or with a status from 500 on, a request and no tokens. Default: its
+// estimate, once, because the provider may have done its work.
 func RefundFailures() Option { return set(func(s *settings) { s.refunds = true }) }
 
 // AskForUsage adds stream_options.include_usage to streamed chat completions without stream_options, and takes the
-// usage out of the stream again. It is recommended for [OpenAI], [AzureOpenAI] and similar servers, if they don't
-// refuse stream_options. Without it such a stream is charged its estimate and its text, which lacks reasoning.
+// usage out of the stream again. It is recommended for servers that don't refuse stream_options: without it such a
+// stream is charged its estimate and its text, which lacks reasoning.
 func AskForUsage() Option { return set(func(s *settings) { s.asks = true }) }
 
 // WithUsage sets a function that is told once what each sent call used, when its response has ended or the call has
@@ -137,14 +136,13 @@ func WithUsage(f func(key Key, u Usage)) Option {
 func CacheReadsCount() Option { return set(func(s *settings) { s.cacheReads = true }) }
 
 // RefuseTooLarge makes a call fail at once with a *[TooLargeError] if half of its estimated prompt plus the output that
-// it allows exceeds a limit of tokens. Default: at [OpenAI] and [AzureOpenAI] it fails if a response has told the
-// limit. Other calls go when the limit is full.
+// it allows exceeds a limit of tokens. Default: at [OpenAI] and [AzureOpenAI], if a response has told the limit. Other
+// calls go when the limit is full.
 func RefuseTooLarge() Option { return set(func(s *settings) { s.large = true }) }
 
-// WithMaxKeys sets how many keys have limits of their own. Past it, a new key replaces a key that has been idle for as
-// long as its limits look back. If none is idle, it shares a set of limits with all others without a place, and
-// [Ignored].Crowded counts its calls: invented names of models can't fill the memory, nor slow other keys. Default:
-// 1024.
+// WithMaxKeys sets how many keys have limits of their own: invented names of models can't fill the memory. Past it, a
+// new key replaces a key that has been idle for as long as its limits look back. If none is idle, it shares a set of
+// limits with all others without a place, and [Ignored].Crowded counts its calls. Default: 1024.
 func WithMaxKeys(n int) Option {
 	return checked(n >= 1, "WithMaxKeys", n, "at least 1", func(s *settings) { s.maxKeys = n })
 }
@@ -154,10 +152,9 @@ func WithOutbound(opts ...outbound.Option) Option {
 	return set(func(s *settings) { s.outbound = append(s.outbound, opts...) })
 }
 
-// WithClasses orders waiting calls of one key (with [NewDeployments] of one model) as package fair does, instead of
-// first come, first served: people before a batch, tenants by their shares of the tokens. The function returns a call's
-// class and tenant; nil: those of [fair.With] in the request's context, which an SDK passes on. [New] returns the
-// errors of [fair.New].
+// WithClasses orders waiting calls of one key (with [NewDeployments] of one model) as package fair does: people before
+// a batch, tenants by their shares of the tokens. The function returns a call's class and tenant; nil: those of
+// [fair.With] in the request's context, which an SDK passes on. [New] returns the errors of [fair.New].
 func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.Class) Option {
 	return WithOutbound(outbound.WithClasses(of, classes...))
 }

@@ -59,13 +59,16 @@ var serverTools = regexp.MustCompile(
 type prompt struct {
 	model         string
 	input, output int
-	most          bool // output is the most that it allows
-	choices       int  // at least 1
-	json          bool
-	streams       bool   // it wants a stream of events
-	state         bool   // it refers to something that the server keeps
-	blobs         int    // images, sounds and files
-	body          []byte // if it was asked for, and is not too large
+
+	modelAt, modelEnd int // in the body, between its quotes
+
+	most    bool // output is the most that it allows
+	choices int  // at least 1
+	json    bool
+	streams bool   // it wants a stream of events
+	state   bool   // it refers to something that the server keeps
+	blobs   int    // images, sounds and files
+	body    []byte // if it was asked for, and is not too large
 }
 
 type promptReader struct {
@@ -86,7 +89,7 @@ func (r *promptReader) value(is field, text []byte, quoted bool) {
 	switch is {
 	case inModel:
 		if quoted {
-			r.model = plain(text)
+			r.model, r.modelAt, r.modelEnd = plain(text), r.scan.end-r.scan.length, r.scan.end
 		}
 	case inStream:
 		r.streams = string(text) == "true"

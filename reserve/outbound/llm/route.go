@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// route is one call on its way to one of several deployments, and the request's context.
+// route is a call's way to one of several deployments, and the request's context.
 type route struct {
 	context.Context
 	endpoint endpoint
@@ -69,7 +69,7 @@ func (o *route) goes(c *call, r *http.Request) *http.Request {
 		return r
 	}
 	if c.name != o.prompt.model && o.prompt.model != "" && c.prompt.json {
-		body = rename(body, c.name)
+		body = o.prompt.renamed(c.name)
 		r = withBody(r, body)
 	}
 	if c.account.of.asks {

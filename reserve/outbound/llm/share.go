@@ -33,7 +33,7 @@ const (
 	grows  = 0.05
 	// Others are gone if a call that was sent so much later shows no trace of them.
 	alone = 70 * time.Second
-	// A program has at least one call in this time, and three times that after refusals in a row.
+	// A program has at least one call in this time.
 	asks = 20 * time.Second
 )
 
@@ -107,13 +107,12 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	a.space(now)
 }
 
-// isScarce reports whether little of a limit of n is left, or would be if all of our share were used.
+// isScarce reports whether little is left of a limit of n, or would be if all of our share were used.
 func (s *share) isScarce(n, left, used, others, size float64) bool {
 	return left < 2*spare*n || s.crowded && (used > s.ours/2 || s.ours < size && others+s.ours > (1-2*spare)*n)
 }
 
-// refuse leaves the others what they have. The next call waits for its distance, and twice as long after each
-// refusal in a row.
+// refuse leaves the others what they have. The pause doubles with each refusal in a row.
 func (s *share) refuse(now, sent time.Time, used, cost float64) {
 	s.ours = min(s.ours, used) - cost
 	if sent.After(s.refused) {

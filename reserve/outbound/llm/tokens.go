@@ -9,8 +9,8 @@ type meter struct {
 	code   rune  // of \uXXXX
 }
 
-// prices are a character's, by its first byte in UTF-8, in thousandths of a token. They are fitted to OpenAI's
-// o200k_base: see bench/sdk/llm/tokens.
+// prices are a character's, by its first byte in UTF-8, in thousandths of a token, fitted to OpenAI's o200k_base: see
+// bench/sdk/llm/tokens.
 var prices = func() (t [256]int64) {
 	b := 0
 	for _, r := range []struct {

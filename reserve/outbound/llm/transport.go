@@ -42,17 +42,15 @@ type Transport struct {
 //
 //	OpenAI, AzureOpenAI, Anthropic   the limits a minute of the first response; the same with OpenAI's preset at Groq,
 //	                                 Mistral and Cerebras
-//	Gemini, Bedrock                  no limit: calls go at once
-//	others, with OpenAI's preset     no limit (Ollama, vLLM, OpenRouter, Together)
+//	Gemini, Bedrock, others          no limit: calls go at once (Ollama, vLLM, OpenRouter, Together)
 //
 // A refusal stops the key for as long as it says (Retry-After, Google's RetryInfo). Then without a limit one call goes,
 // and more as answers allow: with 60 calls at once, and 15 allowed a minute, none fails with an SDK's two retries.
 //
 // After refusals that say no time, as many calls of the key are out as were not refused, and one more each time that
-// four times as many were accepted; where a limit a minute is known, after each four. The first 429s then only say that
-// less goes at once than the limit. If all are refused, calls wait for 1 s to 8 s, then one goes. A refusal that others
-// of the same kind disprove counts as chance, until the third in a row. At a server that takes 8 at a time and answers
-// others with a bare 503, 200 calls take 52 s, and 50 s at best.
+// four times as many were accepted; where a limit a minute is known, after each four. If all are refused, calls wait
+// for 1 s to 8 s, then one goes. A refusal that others of the same kind disprove counts as chance, until the third in a
+// row. At a server that takes 8 at a time and answers others with a bare 503, 200 calls take 52 s, and 50 s at best.
 //
 // [outbound.WithRetries] sends a refused call again. New returns a *[reserve.ValueError] for the zero Provider, a
 // negative limit, and what the options refuse.

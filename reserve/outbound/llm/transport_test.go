@@ -415,6 +415,23 @@ func TestTooLargeForItsRefusal(t *testing.T) {
 	})
 }
 
+// A call that waits for the first answer, and is larger than the limit which that tells, is not sent.
+func TestTooLargeForTheFirstAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		transport, err := New(answer(func(*http.Request, string) *http.Response {
+			sent++
+			time.Sleep(time.Second)
+			return says(200, `{"usage":{"prompt_tokens":1,"completion_tokens":1}}`, "x-ratelimit-limit-requests: 100", "x-ratelimit-limit-tokens: 1000")
+		}), OpenAI(), Limits{})
+		require.NoError(t, err)
+		go post(transport, api, `{"model":"m","max_tokens":5}`)
+		synctest.Wait()
+		transport.largest(t, `{"model":"m","max_tokens":5000}`)
+		require.Equal(t, 1, sent)
+	})
+}
+
 // largest returns the error of a call without AnswerRefusals.
 func (t *Transport) largest(tb testing.TB, body string) error {
 	t.answer = false

@@ -73,8 +73,8 @@ func readBody(r *http.Response, body []byte) (Refusal, bool) {
 
 var element = regexp.MustCompile(`<(\w+)>([^<]*)</`)
 
-// read reads the first JSON value in a text, as far as that came (of a list, of lines, of an event, or behind Google's
-// )]}'), or else XML. Top is the key at the top, if the text is in another one.
+// read reads the first JSON value in a text, as far as that came (behind Google's )]}', too), or else XML. Top is the
+// key at the top, if the text is in another one.
 func (f *found) read(text []byte, top string) (whole bool) {
 	begin := bytes.IndexAny(text, "{[")
 	if begin < 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// Longest is the longest wait that is believed: a month's quota. Longer ones are malformed.
+	// Longest is the longest wait that is believed: a month's quota.
 	Longest = 32 * 24 * time.Hour
 	// shortest is the shortest stop if the server may mean a bucket.
 	shortest = 2 * time.Second

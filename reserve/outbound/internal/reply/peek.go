@@ -12,7 +12,6 @@ import (
 const (
 	// MaxBody is how many bytes of a body are read at most.
 	MaxBody = 64 << 10
-	// maxPeek is how long they may take.
 	maxPeek = 300 * time.Millisecond
 )
 
