@@ -20,8 +20,8 @@ var headers = []header{
 	named(requests, "X-Ratelimit-*-Requests"), named(tokens, "X-Ratelimit-*-Tokens"),
 	named(requests, "X-Ratelimit-*-Req-Minute"), named(requests, "X-Ratelimit-*-Requests-Minute"),
 	named(tokens, "X-Ratelimit-*-Tokens-Minute"),
-	named(dayRequests, "X-Ratelimit-*-Requests-Day"), named(dayTokens, "X-Ratelimit-*-Tokens-Day"), named(requests, "Anthropic-Ratelimit-Requests-*"),
-	named(inputTokens, "Anthropic-Ratelimit-Input-Tokens-*"),
+	named(dayRequests, "X-Ratelimit-*-Requests-Day"), named(dayTokens, "X-Ratelimit-*-Tokens-Day"),
+	named(requests, "Anthropic-Ratelimit-Requests-*"), named(inputTokens, "Anthropic-Ratelimit-Input-Tokens-*"),
 	named(outputTokens, "Anthropic-Ratelimit-Output-Tokens-*"),
 }
 
