@@ -16,9 +16,9 @@ type endpoint struct {
 }
 
 // freeEnds ask no model for anything, or are limited otherwise.
-var freeEnds = strings.Fields("batches batchPredictionJobs batchGenerateContent asyncBatchEmbedContent files uploads upload blobs " +
-	"cancel count_tokens countTokens computeTokens count-tokens input_tokens tokenize detokenize models " +
-	"jobs vector_stores file_batches search assistants threads conversations items evals cachedContents " +
+var freeEnds = strings.Fields("batches batchPredictionJobs batchGenerateContent asyncBatchEmbedContent files uploads " +
+	"upload blobs cancel count_tokens countTokens computeTokens count-tokens input_tokens tokenize detokenize " +
+	"models jobs vector_stores file_batches search assistants threads conversations items evals cachedContents " +
 	"tunedModels containers sessions client_secrets pull push create copy show delete")
 
 var silentEnds = strings.Fields("embeddings embed embedContent batchEmbedContents moderations rerank speech classify")
