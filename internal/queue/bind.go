@@ -114,8 +114,7 @@ func (q *Queue) bindTo(p *Place, h *hold, err error, begin int64) (back *hold) {
 		q.mu.Lock()
 	}
 	defer q.mu.Unlock()
-	now, doubted := q.seen, q.doubted
-	q.doubted = nil
+	now := q.seen
 	if q.asking = nil; q.blocks {
 		q.cost += (now - begin - q.cost) / 4
 	}
@@ -135,7 +134,6 @@ func (q *Queue) bindTo(p *Place, h *hold, err error, begin int64) (back *hold) {
 	if !p.entry.Passed {
 		q.bound = h
 	}
-	q.judge(now, doubted)
 	if h.full && h.asked <= h.slack && !p.entry.Passed && q.first() == p && !p.closed(h.option) {
 		q.grant(now, h, h.asked)
 	} else {

@@ -32,10 +32,8 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) (err
 		}
 	}
 	again, err := q.tooLate(p, maxWait)
-	if again { // a place that is being bound counts in the queue and at its limit
-		if err = q.look(ctx, p); err == nil {
-			_, err = q.tooLate(p, maxWait)
-		}
+	if again {
+		err = q.certainlyTooLate(ctx, p, maxWait)
 	}
 	entered = err == nil
 	return err
@@ -151,8 +149,22 @@ func (q *Queue) takeOut(p *Place, why error) (parting, error) {
 	return p.parting(q.leave(p, why, true)), why
 }
 
+// certainlyTooLate is tooLate while no place is being bound.
+func (q *Queue) certainlyTooLate(ctx context.Context, p *Place, maxWait time.Duration) error {
+	err := q.look(ctx, p)
+	if err == nil {
+		err = q.binding.lockWithin(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer q.binding.unlock()
+	_, err = q.tooLate(p, maxWait)
+	return err
+}
+
 // tooLate returns the error of a place whose forecast is too late, or why it is over, or nil. Again: another is being
-// bound, so the forecast may be wrong.
+// bound, which counts in the queue and maybe at its limit, too.
 func (q *Queue) tooLate(p *Place, maxWait time.Duration) (again bool, err error) {
 	if done, err := p.decided(); done {
 		return false, err
@@ -160,7 +172,6 @@ func (q *Queue) tooLate(p *Place, maxWait time.Duration) (again bool, err error)
 	now := q.lock()
 	defer q.mu.Unlock()
 	var wait time.Duration
-	doubtful := false
 	switch {
 	case p.state >= granted:
 		return false, p.failure()
@@ -169,10 +180,7 @@ func (q *Queue) tooLate(p *Place, maxWait time.Duration) (again bool, err error)
 			wait = 1
 		}
 	default:
-		wait = max(1, q.forecastBeside(p, nil))
-		if doubtful = q.asking != nil && add(now, wait) > p.latest; doubtful {
-			wait = max(1, q.forecast(p))
-		}
+		wait = max(1, q.forecast(p))
 	}
 	known := maxWait <= 0 || p.state != binding && q.leaving == 0
 	if known && add(now, wait) > p.latest || wait > 0 && maxWait <= 0 {
@@ -180,23 +188,7 @@ func (q *Queue) tooLate(p *Place, maxWait time.Duration) (again bool, err error)
 	}
 	q.lapses(p)
 	q.arm(now)
-	if doubtful && p.state == waiting {
-		q.doubted = append(q.doubted, p)
-	}
 	return false, nil
-}
-
-// judge tells places that they are too late: they came while another was being bound, and are in time only if that had
-// its permits already.
-func (q *Queue) judge(now int64, doubted []*Place) {
-	for _, p := range doubted {
-		if p.state != waiting || q.leaving > 0 {
-			continue
-		}
-		if wait := q.forecast(p); add(now, wait) > p.latest {
-			q.leave(p, p.late(now, wait), true)
-		}
-	}
 }
 
 // decided reports whether a place is over, or has no deadline, and why it is over.

@@ -100,16 +100,13 @@ func (q *Queue) base(now int64) (d time.Duration) {
 }
 
 // forecast returns a waiting place's wait if no other arrives.
-func (q *Queue) forecast(p *Place) time.Duration { return q.forecastBeside(p, q.asking) }
-
-// forecastBeside is forecast if of the places that are being bound only this, if any, has its permits.
-func (q *Queue) forecastBeside(p, asking *Place) (longest time.Duration) {
+func (q *Queue) forecast(p *Place) (longest time.Duration) {
 	now := q.seen
 	all, ofClass := q.order.Ahead(&p.entry)
 	if len(p.Options) > 1 {
 		held := 0.0
 		if p.told() {
-			held, _ = q.held(p, anyLimit, asking)
+			held, _ = q.held(p, anyLimit)
 		}
 		return q.fillUp(p, max(0, all[order.OfPermits]-held))
 	}
@@ -121,7 +118,7 @@ func (q *Queue) forecastBeside(p, asking *Place) (longest time.Duration) {
 		if l.Own {
 			ahead = &ofClass
 		}
-		held, holders := q.held(p, i, asking)
+		held, holders := q.held(p, i)
 		places := ahead[order.OfPlaces] - holders
 		sum := ahead[min(i, order.Tracked)] - held
 		if i >= order.Tracked { // of the places' own permits: the others ask as large a part of these as p does
@@ -138,22 +135,18 @@ func (q *Queue) forecastBeside(p, asking *Place) (longest time.Duration) {
 
 const anyLimit = -1
 
-// held returns the permits that other places hold at a limit, which knows of them, and how many places do. A place that
-// is being bound may hold all.
-func (q *Queue) held(p *Place, limit int, asking *Place) (permits, places float64) {
+// held returns the permits that other places hold at a limit, which knows of them, and how many places do.
+func (q *Queue) held(p *Place, limit int) (permits, places float64) {
 	own := limit != anyLimit && p.Options[0].Limits[limit].Own
 	count := func(other *Place) {
 		switch {
 		case other == p || own && other.Class != p.Class:
 		case limit == anyLimit:
 			permits += float64(other.entry.Asked(order.OfPermits))
-		case other.hold == nil || other.hold.has(limit):
+		case other.hold.has(limit):
 			permits += float64(other.entry.Asked(min(limit, order.Tracked)))
 			places++
 		}
-	}
-	if asking != nil {
-		count(asking)
 	}
 	if q.bound != nil {
 		count(q.bound.place)

@@ -143,58 +143,43 @@ func (p *Place) Waited() time.Duration {
 }
 
 func (p *Place) At() time.Time {
-	q := p.queue
-	q.poll()
-	r, at := p.forecast()
-	if r != nil {
-		return r.At()
+	h, at, _ := p.due()
+	if h != nil {
+		return h.awaited().At()
 	}
-	return q.clock.Time(at)
-}
-
-func (p *Place) forecast() (awaited *reserve.Reservation, at int64) {
-	q := p.queue
-	now := q.lock()
-	defer q.mu.Unlock()
-	switch p.state {
-	case granted, bound:
-		return p.hold.awaited(), 0
-	case waiting:
-		p.at = add(now, q.forecast(p))
-	}
-	return nil, p.at
+	return p.queue.clock.Time(at)
 }
 
 // Delay returns how long it is until At; 0: it may go. For a place that waits it is at least 1 ns, for one that was
 // refused reserve.Forever.
 func (p *Place) Delay() time.Duration {
-	q := p.queue
-	q.poll()
-	if h, d := p.delay(); h == nil {
-		return d
-	} else { // it is granted: no longer the queue's
+	h, _, d := p.due()
+	if h != nil {
 		return h.present()
 	}
+	return d
 }
 
-func (p *Place) delay() (h *hold, d time.Duration) {
+// due returns when a place may go, and how long that is, or the hold of a granted one: that is no longer the queue's.
+func (p *Place) due() (h *hold, at int64, d time.Duration) {
 	q := p.queue
+	q.poll()
 	now := q.lock()
 	defer q.mu.Unlock()
 	switch p.state {
 	case granted:
-		return p.hold, 0
+		return p.hold, 0, 0
 	case bound:
-		return nil, max(1, p.hold.delay())
+		p.at = add(now, p.hold.delay())
 	case waiting:
-		return nil, max(1, q.forecast(p))
-	case binding: // what it holds would count twice
-		return nil, max(1, time.Duration(saturate.Add(p.at, -now)))
-	}
-	if p.err != reserve.ErrCancelled { // 0 would be leave to go
-		return nil, unknown
-	}
-	return nil, 0
+		p.at = add(now, q.forecast(p))
+	case over:
+		if p.err != reserve.ErrCancelled { // 0 would be leave to go
+			d = unknown
+		}
+		return nil, p.at, d
+	} // while it is binding, what it holds would count twice
+	return nil, p.at, max(1, time.Duration(saturate.Add(p.at, -now)))
 }
 
 type promise struct{ *Place }

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -53,7 +54,6 @@ type Queue struct {
 	deadlines []order.Heap[int64, Place] // by class: places that must go by a time
 	seen      int64                      // the latest reading of the clock
 	asking    *Place                     // whose state is binding
-	doubted   []*Place                   // see judge
 	leaving   int                        // holds of places that have left, which are about to be given back
 	bound     *hold                      // of the first
 	passed    []*Place                   // that others pass; each has a hold
@@ -80,11 +80,19 @@ type lock struct {
 	calls chan struct{} // nil: the mutex
 }
 
-func (l *lock) lock() {
-	if l.calls != nil {
-		l.calls <- struct{}{}
-	} else {
+func (l *lock) lock() { _ = l.lockWithin(context.Background()) }
+
+// lockWithin is lock until the context ends, then it returns the cause. Where nothing blocks it does not wait for that.
+func (l *lock) lockWithin(ctx context.Context) error {
+	if l.calls == nil {
 		l.mutex.Lock()
+		return nil
+	}
+	select {
+	case l.calls <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

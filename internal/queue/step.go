@@ -69,7 +69,7 @@ func (q *Queue) lookSoon() {
 func (q *Queue) steps(p *Place, most int) {
 	q.binding.lock()
 	defer q.binding.unlock()
-	for n := 1; q.waiting.Load() > 0 && q.step(p); n++ {
+	for n := 1; q.waiting.Load() > 0 && q.step(); n++ {
 		if n >= most && q.decided(p) {
 			go q.steps(nil, forEver)
 			return
@@ -109,7 +109,6 @@ func (q *Queue) due() bool {
 }
 
 type task struct {
-	by   *Place  // whose caller takes the step; nil: nobody's
 	back *hold   // to give back; nil: none
 	all  []*hold // to give back
 	bind *Place
@@ -122,7 +121,7 @@ type task struct {
 func (t *task) giveBack(h *hold) { t.back, t.more = h, true }
 
 // step does the next thing; more: there may be another. The caller holds binding. A panic ends the first place.
-func (q *Queue) step(by *Place) (more bool) {
+func (q *Queue) step() (more bool) {
 	defer func() {
 		if value := recover(); value != nil {
 			more = q.fail(caught(value))
@@ -131,7 +130,7 @@ func (q *Queue) step(by *Place) (more bool) {
 	if q.blocks {
 		q.refresh()
 	}
-	t := task{by: by}
+	var t task
 	q.next(&t)
 	if t.back != nil {
 		t.back.cancel(false)
@@ -207,9 +206,6 @@ func (q *Queue) advance(now int64, p *Place, t *task) bool {
 		return true
 	}
 	delay := h.delay()
-	if p != t.by && h.wakes(delay) {
-		return false
-	}
 	if t.move = q.better(h); t.move {
 		q.binds(now, p, t)
 		return true
@@ -235,12 +231,6 @@ func (q *Queue) advance(now int64, p *Place, t *task) bool {
 
 func (q *Queue) asksLater(now int64, p *Place) bool {
 	return q.distant && now < q.askFrom() || p.early && q.leaving > 0
-}
-
-// wakes reports whether the place's caller wakes at this moment, and looks. Another queue's promise is 1 ns later until
-// it is granted.
-func (h *hold) wakes(delay time.Duration) bool {
-	return delay <= 1 && h.slack == 0 && h.place.sleepers > 0 && !h.place.entry.Passed
 }
 
 // needsRest reports whether a change has made a hold due at its place's deadline: see justInTime.

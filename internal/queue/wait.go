@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/reserve"
@@ -277,9 +276,6 @@ func (q *Queue) leave(p *Place, why error, refused bool) *hold {
 // over forgets the deadline of a place, and the timer behind the last. It needs the queue's lock.
 func (q *Queue) over(p *Place) {
 	p.lapse.Leave()
-	if i := slices.Index(q.doubted, p); i >= 0 {
-		q.doubted = slices.Delete(q.doubted, i, i+1)
-	}
 	if q.waiting.Add(-1) == 0 && q.timer != nil {
 		q.timer.Stop()
 		q.timer, q.timed = nil, never
