@@ -1,6 +1,7 @@
 package reserve_test
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -72,7 +73,7 @@ func TestSaid(t *testing.T) {
 	clock.Advance(5 * ms)
 	require.True(t, l.TryAcquire(1))
 	require.Equal(t, []bool{true}, told)
-	engineOf(l).Unwatch(watcher)
+	runtime.KeepAlive(watcher)
 }
 
 func steady(rate float64) *smooth.Curve {

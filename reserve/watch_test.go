@@ -48,9 +48,7 @@ func TestWatch(t *testing.T) {
 		(*engine.Reservation)(&r).CancelBy(by)
 	}
 	expect(false)
-	engineOf(l).Unwatch(w)
-	l.Resume()
-	require.Empty(t, told)
+	runtime.KeepAlive(w)
 }
 
 // Watchers that nobody keeps take no memory for ever: 48 bytes each, before, at a limiter that never changes.

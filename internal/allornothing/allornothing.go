@@ -39,8 +39,8 @@ func Last(n int, delay func(i int) time.Duration) (last int, longest time.Durati
 	return last, longest
 }
 
-// Wait waits for n reservations, first for the one that is due last: if that fails, it need not wait for the others. If
-// one fails, or the function panics, it cancels all. It returns the failed one's number and error.
+// Wait waits for n reservations, first for the one that is due last. If one fails, or the function panics, it cancels
+// all, and returns the failed one's number and error.
 func Wait(n, last int, wait func(i int) error, cancel func(i int)) (failed int, err error) {
 	complete := false
 	defer func() {

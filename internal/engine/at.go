@@ -31,7 +31,7 @@ func (r *Reservation) ReadyAt(at time.Time) time.Time {
 
 func (l *Limiter) LevelAt(at time.Time) float64 { return ask(l, l.reading(at), Ledger.Level) }
 
-// ReplaceAt is SetPolicy at a time, but waits scale with the rate, as with Retime.
+// ReplaceAt is SetPolicy at a time, with Retime's waits.
 func (l *Limiter) ReplaceAt(at time.Time, p *Policy) (want string) {
 	return l.replace(l.reading(at), p, true)
 }

@@ -28,7 +28,7 @@ func (l *Limiter) TakeUpTo(n int) (taken int) {
 // returns a *reserve.SizeError. It ignores WithMaxWait and deadlines.
 //
 // A size beyond a window counts as the whole window. With a window of 10 a second, behind 6, 6 and 6 a request for 4
-// waits 2 s, and behind 18 requests for 1 it waits 1 s.
+// waits 2 s.
 //
 // Ahead runs under the limiter's lock, and must not call the limiter.
 func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err error) {

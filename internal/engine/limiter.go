@@ -13,8 +13,8 @@ import (
 	"github.com/nextfree/pace/internal/smooth"
 )
 
-// A Limiter is reserve.Limiter, which documents the methods without a comment. All exported methods may be called at
-// the same time. Unexported methods that take the time now need the lock.
+// A Limiter is reserve.Limiter, which documents the methods. All exported methods may be called at the same time.
+// Unexported methods that take the time now need the lock.
 type Limiter struct {
 	clock    Clock
 	busy     atomic.Int64  // no permit can be granted before this time; or unknown
@@ -173,7 +173,7 @@ func (l *Limiter) lockFor(t int64) (now int64) {
 }
 
 // ask asks the ledger under the lock, with the limiter's time for a reading. A function that captures variables would
-// be allocated: other packages don't know that it stays here.
+// be allocated.
 func ask[T any](l *Limiter, t int64, f func(of Ledger, now int64) T) T {
 	now := l.lockFor(t)
 	defer l.mu.Unlock()
@@ -208,7 +208,7 @@ func (l *Limiter) tooLarge(n int) error {
 }
 
 // Refuse is Refusal. But where nobody waits, a request for more than is ever there at once is too large: no time that
-// it is told would come. (A bucket of no permits tells its waits all the same.)
+// it is told would come.
 func (p *Policy) Refuse(of Ledger, n int, now, ready int64, maxWait time.Duration, deadline int64) error {
 	limit, _ := p.latest(now, maxWait)
 	if s, ok := of.(*smooth.Ledger); ok && limit == 0 && ready > now {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// A Moment is a reading of a clock, which may be the user's, made before a lock was taken. A limiter with another clock
-// reads its own.
+// A Moment is a reading of a clock, made before a lock was taken. A limiter with another clock reads its own.
 type Moment struct {
 	Clock *Clock
 	Now   int64

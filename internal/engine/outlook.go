@@ -4,8 +4,7 @@ import "time"
 
 type Outlook struct {
 	Rate float64 // fresh permits per second
-	// Capacity is how many permits can be stored and used at once, and Stored how many are. Both are 0 while warming
-	// up.
+	// Capacity is how many permits can be stored and used at once, and Stored how many are; 0 while warming up.
 	Capacity, Stored float64
 	Wait             time.Duration // until a request for one permit would be granted
 	MaxWait          time.Duration // that callers are promised; 0: it is not known

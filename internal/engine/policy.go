@@ -52,7 +52,7 @@ func (p *Policy) Ledger(now int64, wall func(t int64) time.Time) Ledger {
 }
 
 // Load returns the ledger that AppendState saved at the time then, under the terms that AppendTerms saved; nil: the
-// policy's. It needs Change if these are others.
+// policy's. If these are others, it needs Change.
 func (p *Policy) Load(terms, state []byte, then int64, wall func(t int64) time.Time) (Ledger, error) {
 	t := &p.terms
 	switch {

@@ -2,10 +2,10 @@ package engine
 
 import "time"
 
-// Retire ends a limiter whose key is dropped, or has a new limiter: later charges go to what heir returns, under the
-// lock. Heir is called under the lock too, with the limiter's time for a reading of its policy's clock. If it returns
-// nil, Retire does nothing and returns false. Requests that wait keep their times. Later refunds are lost: a store that
-// is dropped was full without them.
+// Retire ends a limiter whose key is dropped, or has a new limiter: later charges go to what heir returns. Heir is
+// called under the lock, with the limiter's time for a reading of its policy's clock. If it returns nil, Retire does
+// nothing and returns false. Requests that wait keep their times. Later refunds are lost: a store that is dropped was
+// full without them.
 func (l *Limiter) Retire(t int64, heir func(of Ledger, now int64) (charge func(permits int))) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

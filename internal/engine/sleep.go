@@ -50,7 +50,6 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 }
 
 // nap blocks, with the limiter unlocked, until the time or a reason to look again, and returns a reading of the clock.
-// The user's clock or context may panic.
 func (l *Limiter) nap(ctx context.Context, s *sleeper, now, at int64) (t int64, err error) {
 	wait := until(at, now)
 	short := l.clock.Fake == nil && s.timed && l.slack() == 0 && s.Short(wait)
@@ -82,7 +81,7 @@ func (l *Limiter) slack() time.Duration { return l.cold.policy.terms.Slack }
 const stall = int64(time.Millisecond)
 
 // checkStall makes a pause of a time in which the program stood still (SIGSTOP, a suspended machine), so that not all
-// callers whose times have passed go at once. A caller causes at most one pause. A fake clock never stalls.
+// callers whose times have passed go at once. A caller causes at most one.
 func (l *Limiter) checkStall(t int64) {
 	s := l.cold.sleepers
 	if s == nil || s.list.Len() == 0 || l.clock.Fake != nil || !l.cold.policy.terms.StallIsPause {

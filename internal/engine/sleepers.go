@@ -11,7 +11,7 @@ import (
 )
 
 // sleepers are the waiting callers in order. Only the first two have timers, since times move with every refund; the
-// second because the first may be scheduled late.
+// second in case the first is scheduled late.
 type sleepers struct {
 	list line.Queue[*sleeper] // in order; callers that have left stay until they are passed: the first has not left
 	left int                  // how many of the list have left
@@ -124,11 +124,11 @@ func (s *sleepers) wake(number uint64) {
 	}
 }
 
-// block is for how many callers check asks at once: singly, PauseUntil takes 11 ms with 100,000 asleep.
+// block is for how many callers check asks at once: PauseUntil took 11 ms with 100,000 asleep.
 const block = 256
 
 // check wakes the first caller behind that number whose time is past its deadline; when that leaves, it goes on. Times
-// rise along the list: a block's last time before all its deadlines is enough.
+// rise along the list: a block's last time is enough.
 func (s *sleepers) check(l *Limiter, now int64, after uint64) {
 	s.late = 0
 	for list := s.list.All()[s.search(after):]; len(list) > 0; {
@@ -151,8 +151,7 @@ func (s *sleepers) check(l *Limiter, now int64, after uint64) {
 	}
 }
 
-// tightest returns the earliest deadline and the last of the sleepers that have not left. The ledger does not know the
-// times of others.
+// tightest returns the earliest deadline and the last of the sleepers that have not left.
 func tightest(list []*sleeper) (deadline int64, last *sleeper) {
 	deadline = never
 	for _, e := range list {

@@ -8,7 +8,7 @@ import (
 )
 
 // While a laptop's lid is shut, the monotonic clock of Linux stands still, and servers' clocks go on. So readings have
-// the time of suspensions added, which is looked for when a caller is told to wait, once a minute.
+// the time of suspensions added, which is looked for once a minute.
 var (
 	slept      atomic.Int64 // nanoseconds of suspensions since the program began, at least
 	looked     atomic.Int64 // when they were last looked for, since the program began

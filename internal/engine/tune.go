@@ -45,7 +45,7 @@ func (l *Limiter) replace(t int64, p *Policy, retime bool) (want string) {
 
 func (l *Limiter) PauseUntil(t time.Time) { l.stop(t, l.ledger.Pause) }
 
-// Stop is PauseUntil for a server that refuses: permits used before leave a window meanwhile, as they do at the server.
+// Stop is PauseUntil for a server that refuses: permits used before leave a window meanwhile.
 func (l *Limiter) Stop(t time.Time) {
 	if o, ok := l.ledger.(Observer); ok {
 		l.stop(t, o.Stop)

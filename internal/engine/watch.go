@@ -6,8 +6,8 @@ import (
 )
 
 // A Watcher is told when a limiter's promised times become earlier, or later (a pause, a stop, Retime), except by time
-// that passes. Tell runs under the limiter's lock: it must not call the limiter, nor block. Limiters forget a watcher
-// that nobody else keeps.
+// that passes. Tell runs under the limiter's lock: it must not call the limiter, nor block. A watcher that nobody else
+// keeps is forgotten.
 type Watcher struct {
 	Owner any // a comparable value: its own changes are not told, see Reservation.CancelBy
 	Tell  func(later bool)
@@ -26,12 +26,6 @@ func (w *Watchers) Add(watcher *Watcher) {
 		*w = slices.DeleteFunc(*w, gone)
 	}
 	*w = append(*w, one)
-}
-
-func (w *Watchers) Remove(watcher *Watcher) {
-	if i := slices.Index(*w, weak.Make(watcher)); i >= 0 {
-		*w = slices.Delete(*w, i, i+1)
-	}
 }
 
 func gone(w weak.Pointer[Watcher]) bool { return w.Value() == nil }
@@ -54,12 +48,6 @@ func (l *Limiter) Watch(w *Watcher) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sleepersOf().watchers.Add(w)
-}
-
-func (l *Limiter) Unwatch(w *Watcher) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sleepersOf().watchers.Remove(w)
 }
 
 // CancelBy cancels a reservation, and tells no watcher of that owner: it knows.

@@ -1,6 +1,5 @@
 // Package limit is what a limit answers for itself, wherever it stands: alone, of a key, in a store, in flight, in a
-// reserve.All, behind a queue, or a Reserver of the user's. It alone asks what a Reserver is: others call [Of] once,
-// and ask the Limit.
+// reserve.All, behind a queue, or a Reserver of the user's. Others call [Of] once, and ask the Limit.
 //
 // [Of] knows limiters, All, and a user's Reserver, which may have some methods of a limiter. Other types of this module
 // implement [Limit] themselves. An exported type can't, since a user's type that embeds it would, too: its package
@@ -25,11 +24,11 @@ type Limit interface {
 	// ReserveWithin takes all permits, or says when they could be taken, by a *reserve.WaitError. Its reservation
 	// passes on when a use begins and ends.
 	reserve.Reserver
-	// Take is ReserveWithin for a caller that wants to know what is left. If the permits are used in any case, a key's
-	// limiter takes less memory.
+	// Take is ReserveWithin for a caller that wants to know what is left. If used is true, a key's limiter takes less
+	// memory.
 	Take(ctx context.Context, n int, maxWait time.Duration, used bool) (Taken, error)
 	// Peek returns how long a request for n permits, made now, would wait; 0 if the limit can't tell. Its error is a
-	// *reserve.SizeError if the limit never grants as many, or the user's.
+	// *reserve.SizeError, or the user's.
 	Peek(n int) (wait time.Duration, err error)
 	// Outlook returns what the limit can grant now; false if it can't tell.
 	Outlook() (o engine.Outlook, known bool)
@@ -37,8 +36,7 @@ type Limit interface {
 	Rate() float64
 	// Tune sets the rate; waits scale with it. It does nothing where Traits says so, nor does Stop.
 	Tune(permitsPerSecond float64)
-	// Stop lets nothing go before t, because a server says so, in other processes that share the limit too. Calls
-	// granted before leave a window meanwhile.
+	// Stop lets nothing go before t, because a server says so, in other processes that share the limit too.
 	Stop(t time.Time)
 	// Said says that a server has that many permits left until end.
 	Said(left float64, end time.Time)
@@ -145,8 +143,8 @@ func Finite(l Limit) float64 {
 // window counts the permits from Begin until its length after End. A quota by the calendar that begins meanwhile counts
 // them too. Other limiters ignore both.
 //
-// Begin before the permits may be used does nothing, nor does a second Begin. Each Begin needs an End, a Settle or a
-// Cancel: until then the permits don't come back.
+// Begin before the permits may be used does nothing, nor does a second Begin. Without an End, a Settle or a Cancel the
+// permits don't come back.
 func Begin(r *reserve.Reservation) { (*engine.Reservation)(r).Begin() }
 
 // End says that the use of the permits is over; without Begin it is both at once.

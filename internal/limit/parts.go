@@ -38,7 +38,7 @@ func (a *all) Peek(n int) (longest time.Duration, err error) {
 	return longest, nil
 }
 
-// Outlook is the parts' together: the lowest rate, the least that is stored, the longest wait.
+// Outlook is the parts' together.
 func (a *all) Outlook() (o engine.Outlook, known bool) {
 	o = engine.Outlook{Rate: math.Inf(1), Capacity: math.Inf(1), Stored: math.Inf(1)}
 	for _, part := range a.parts {
@@ -96,7 +96,7 @@ func Behind(by reserve.Reserver, limits ...Limit) Limit {
 	return &door{all{Base{Reserver: by}, limits}}
 }
 
-// A door's own waits are longer than those of what is behind it: it may keep its callers for others.
+// A door may keep its callers for others.
 type door struct{ all }
 
 func (d *door) Traits() Traits { return doorOf(d.all.Traits()) }
@@ -106,16 +106,15 @@ func doorOf(t Traits) Traits {
 	return t
 }
 
-// Queues reports whether a Limit is the door of a queue, which lets a caller go when its context ends, whatever is behind
-// it.
+// Queues reports whether a Limit is the door of a queue, which lets a caller go when its context ends.
 func Queues(l Limit) bool {
 	_, one := l.(*door)
 	_, of := l.(*choice)
 	return one || of
 }
 
-// OneOf returns a Limit for the door of a queue in front of several limits, one of which a request needs. A server's
-// stop holds at all.
+// OneOf returns a Limit for the door of a queue in front of several limits, one of which a request needs. A stop holds
+// at all.
 func OneOf(by reserve.Reserver, limits ...Limit) Limit {
 	return &choice{all{Base{Reserver: by}, limits}}
 }

@@ -36,8 +36,8 @@ type Kind[S State] interface {
 	Size() (capacity float64, largest int)
 }
 
-// A Line has the requests that wait, and is the part of a ledger that all kinds have in common. Times are the kind's,
-// those of the limiter and Offset, unless a comment says the limiter's.
+// A Line has the requests that wait: what all kinds have in common. Times are the kind's, those of the limiter and
+// Offset, unless a comment says the limiter's.
 type Line[S State] struct {
 	Now     int64
 	Offset  int64

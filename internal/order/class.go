@@ -57,13 +57,10 @@ func Counted(permits int) int64 { return min(int64(permits), 1<<40) }
 
 // count counts an entry; with sign -1 no longer.
 func (c *class[T]) count(e *Entry[T], sign int64) {
-	for i, n := range e.Asks {
-		c.asked[i] += sign * n
+	for i := range c.asked {
+		c.asked[i] += sign * e.Asked(i)
 	}
-	n := sign * Counted(e.Permits)
-	c.asked[OfPermits] += n
-	c.asked[OfPlaces] += sign
-	e.tenant.permits += n
+	e.tenant.permits += sign * e.Asked(OfPermits)
 }
 
 // old returns the oldest request if it has waited for MaxAge, or nil.

@@ -14,8 +14,7 @@ import (
 // The classes of a priority, and the tenants of a class, share by start-time fair queueing (Goyal, Vin and Cheng,
 // 1996). They are flows, whose tags are the virtual times at which their next requests start. The flow with the
 // smallest tag goes, virtual time becomes that tag, and the tag grows by permits / weight. An idle flow begins at
-// virtual time, or at its own tag if larger. So of two flows that both wait, neither gets ahead of the other by more
-// than one request of each.
+// virtual time, or at its own tag if larger.
 type Order[T any] struct {
 	now     int64
 	stays   func(*T) bool
@@ -85,7 +84,7 @@ func (o *Order[T]) At(now int64) {
 func (o *Order[T]) of(e *Entry[T]) *class[T] { return e.tenant.class }
 
 // Push adds an entry of a class and a tenant ("": none) of that weight (0: 1), and reports whether the class has room.
-// The rank of a request that may ask again is kept in again; nil: it does not ask again.
+// The rank of a request that may ask again is kept in again.
 func (o *Order[T]) Push(e *Entry[T], class int, tenant string, weight float64, again *Rank) bool {
 	c := o.classes[class]
 	if e.tenant = c.tenantOf(tenant, weight); c.MaxQueue > 0 && c.waiting.length >= c.MaxQueue {
@@ -178,7 +177,7 @@ func (o *Order[T]) Certain(first, e *Entry[T]) (permits int64, ok bool) {
 }
 
 // Ahead returns what is asked by all entries that go before e if no other arrives, and by those of its class: exactly,
-// where each flow's requests are of one size, but for one at the tag of e in each class of several tenants.
+// where each flow's requests are of one size, but for equal tags of several tenants.
 func (o *Order[T]) Ahead(e *Entry[T]) (all, ofClass [Tracked + 2]float64) {
 	own := o.of(e)
 	before, turn := own.before(e), own.turn()

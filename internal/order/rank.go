@@ -12,7 +12,7 @@ type Rank struct {
 // numbers are all orders', so that ranks compare where queues meet.
 var numbers atomic.Uint64
 
-// rankAt returns the rank of a request that comes now, or first came as again says, and notes a new rank there.
+// rankAt returns the rank of a request that comes now, or first came as again says.
 func rankAt(now int64, again *Rank) Rank {
 	r := Rank{numbers.Add(1), now}
 	if again == nil {

@@ -2,20 +2,18 @@
 // HTTP.
 //
 // A request, a [Place], is served at one of its options. An [Option] is a list of limits, all of which are charged when
-// the request goes. Package order says which request is first. The first gets the option that is free first.
+// the request goes. Package order says which request is first. It gets the option that is free first.
 //
 // Only the first holds a reservation. If another place becomes the first, or another option earlier, the queue cancels
-// the reservation and makes another, at no cost: in Guava's model the next slot's time does not depend on the request
-// that takes it, and a Cancel is exact.
+// it and makes another, at no cost: in Guava's model the next slot's time does not depend on the request that takes it,
+// and a Cancel is exact.
 //
 // # A request, walked through
 //
 // [Queue.Enter] puts the place into the order. If it is the first, [Queue.look] binds it: it asks each option for its
 // wait, and reserves at all limits of the best. If they have room, the place is granted. Otherwise it keeps only the
 // reservation at the limit that has room last, and its caller sleeps there, in [Place.Wait], or a timer is set. Then
-// the queue looks again: if another limit has no room by then, the place waits there instead, for four rounds at most.
-//
-// When a more urgent place arrives, the first loses its hold.
+// the queue looks again: if another limit has no room by then, the place waits there, for four rounds at most.
 //
 // A place that waits for its class's own limit, or to which an option is closed, lets others pass that don't need what
 // it waits for, and keeps its hold.
@@ -23,9 +21,9 @@
 // # Changes
 //
 // Queue.version grows with every change: of a limit, whose watcher tells so, or when a place leaves; but not with the
-// queue's own reservations and refunds. A hold has the version that its option was chosen at; if that is old, the queue
-// compares the options again, so no change is lost. A place that moves to another option asks there before it gives up
-// what it has, and keeps its position at limits that both have.
+// queue's own reservations and refunds. If a hold's version is old, the queue compares the options again, so no change
+// is lost. A place that moves to another option asks there before it gives up what it has, and keeps its position at
+// limits that both have.
 //
 // Limits that can't be asked (a key's, a store's, a Reserver of the user's) are known by their last answer, unless that
 // was an error. A place that waits elsewhere asks them again after a change or an error, each time later.
@@ -33,10 +31,9 @@
 // # Locks
 //
 // Queue.mu guards the order and the places, and is never held while a permit is reserved. Queue.binding is held while
-// the queue looks, and taken before mu. Where a Reserver may block, callers with a deadline don't hold binding. The
-// permits that a place asks for stay as they are while it is being bound. Nothing of the user's runs under mu: clocks
-// are read before, and its promises and rates are asked in [Queue.step]. A caller takes a few steps for others at most,
-// then a goroutine goes on.
+// the queue looks, and taken before mu; where a Reserver may block, callers with a deadline don't hold it. Nothing of
+// the user's runs under mu: clocks are read before, and its promises and rates are asked in [Queue.step]. A caller takes
+// a few steps for others at most, then a goroutine goes on.
 //
 // # Time
 //

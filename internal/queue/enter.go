@@ -39,7 +39,7 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) (err
 	return err
 }
 
-// join puts a place into the order, and reports whether there is something to do.
+// join puts a place into the order, and reports whether to look.
 func (q *Queue) join(p *Place, maxWait time.Duration) (look bool, err error) {
 	now := q.lock()
 	defer q.mu.Unlock()

@@ -135,7 +135,7 @@ func (q *Queue) forecast(p *Place) (longest time.Duration) {
 
 const anyLimit = -1
 
-// held returns the permits that other places hold at a limit, which knows of them, and how many places do.
+// held returns the permits that other places hold at a limit, and how many places do.
 func (q *Queue) held(p *Place, limit int) (permits, places float64) {
 	own := limit != anyLimit && p.Options[0].Limits[limit].Own
 	count := func(other *Place) {
@@ -157,7 +157,7 @@ func (q *Queue) held(p *Place, limit int) (permits, places float64) {
 	return permits, places
 }
 
-// manySizes is from where a forecast at a window takes all requests for small ones, which fill it: no step is long.
+// manySizes is from where a forecast at a window takes all requests for small ones: no step is long.
 const manySizes = 1000
 
 // sizes returns what the places before p have yet to reserve at a limit, up to a sum.
@@ -217,7 +217,7 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s*float64(time.Second), float64(math.MaxInt64/2)))
 }
 
-// whole returns a sum of permits as a number of whole ones: a part is one more.
+// whole rounds a sum of permits up.
 func whole(sum float64) int { return int(math.Ceil(sum - 1e-6)) }
 
 func add[T int64 | time.Duration](t T, d time.Duration) T { return saturate.Add(t, T(d)) }

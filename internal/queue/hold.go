@@ -39,8 +39,8 @@ type retry struct {
 
 func (h *hold) limits() []Limit { return h.place.Options[h.option].Limits }
 
-// fill reserves at all limits; last where that may block. If one has no room within the slack, it reserves only there:
-// other callers of the other limits notice nothing. The place must not have the hold.
+// fill reserves at all limits; last where that may block. If one has no room within the slack, it reserves only there.
+// The place must not have the hold.
 func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	h.rounds++
 	h.full = false
@@ -65,13 +65,13 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	return nil
 }
 
-// justInTime reports whether it is due at the place's deadline: then there is no time to take the rest.
+// justInTime reports whether it is due at the place's deadline: there is no time to take the rest.
 func (h *hold) justInTime() bool {
 	p := h.place
 	return p.until < never && add(p.queue.clock.Now(), h.asked) == p.until
 }
 
-// takeLast reserves at the limit that will have room last, as far as limits can be asked, if that is not now.
+// takeLast reserves at the limit that will have room last, if that is not now.
 func (h *hold) takeLast(ctx context.Context, maxWait time.Duration) error {
 	h.asked, h.slack = 0, 0
 	if h.rounds > patience {
@@ -125,7 +125,7 @@ func (h *hold) measure() {
 }
 
 // renew reserves anew where a full hold's permits would be charged too early, since its place has waited for another
-// limit. Where others are before it, it keeps them.
+// limit. Where others are before it, it keeps what it has.
 func (h *hold) renew() {
 	if len(h.parts) == 1 || h.rounds <= patience {
 		return
@@ -199,7 +199,7 @@ func (q *Queue) slack(limits []Limit) time.Duration {
 	return min(q.set.Slack, 2*time.Millisecond)
 }
 
-// peek is latest, also of limits without a reservation, as far as they can be asked.
+// peek is latest, also of limits without a reservation.
 func (h *hold) peek() (last int, longest time.Duration) {
 	now := h.place.queue.lately()
 	return allornothing.Last(len(h.parts), func(i int) time.Duration {

@@ -78,7 +78,7 @@ func (l *Limit) permits(p *Place) int {
 const unknown = reserve.Forever
 
 // wait returns the wait of n permits behind others of the same request; 0 if it can't be asked, or only through a
-// function of the user's. The queue looks again when a place in flight is free.
+// function of the user's.
 func (l *Limit) wait(q *Queue, now int64, behind, n int) (d time.Duration, err error) {
 	if by := l.local(); by != nil {
 		var ahead iter.Seq[int]

@@ -131,7 +131,7 @@ func (q *Queue) before(p *Place, a, b choice, current int) bool {
 }
 
 // reserve reserves at the best option; if its wait is longer than expected, at the next best too, and keeps the better.
-// What the place has (old) is given up only for a better one.
+// Old is given up only for a better one.
 func (q *Queue) reserve(ctx context.Context, p *Place, old *hold, maxWait time.Duration) (best *hold, err error) {
 	if len(p.Options) == 1 && old == nil && !p.closed(0) {
 		h := p.newHold(0)
@@ -248,8 +248,7 @@ func (q *Queue) none(p *Place, maxWait time.Duration) error {
 	return &reserve.WaitError{Wait: reserve.Forever, MaxWait: maxWait}
 }
 
-// better reports whether another option is better. Options that can't tell are asked after a change or an error, but
-// not too often.
+// better reports whether another option is better. Options that can't tell are asked after a change or an error.
 func (q *Queue) better(h *hold) bool {
 	p, version, delay := h.place, q.version.Load(), h.delay()
 	if len(p.Options) == 1 {

@@ -10,18 +10,16 @@ import (
 
 // A part is a reservation at one limit.
 type part struct {
-	r       *reserve.Reservation // nil: there is none
-	memory  reserve.Reservation  // of the first one, for which a caller may still wait
-	taken   bool                 // memory is
-	here    bool                 // a caller has waited for it
-	lent    bool                 // it is another hold's until this hold is chosen
-	watched bool                 // its source tells of changes
-	due     int64                // when a promise of the user's is due, as it said last
+	r      *reserve.Reservation // nil: there is none
+	memory reserve.Reservation  // of the first one, for which a caller may still wait
+	taken  bool                 // memory is
+	here   bool                 // a caller has waited for it
+	lent   bool                 // it is another hold's until this hold is chosen
+	due    int64                // when a promise of the user's is due, as it said last
 }
 
 func (h *hold) drop(p *part) {
 	r, lent := p.r, p.lent
-	h.unlisten(p)
 	p.r, p.lent = nil, false
 	if !lent {
 		(*engine.Reservation)(r).CancelBy(h.place.queue)
@@ -35,16 +33,7 @@ func (h *hold) listen(p *part, l *Limit) {
 	p.due = add(q.clock.Now(), p.r.Delay())
 	if of := sourceOf(p.r); of != nil {
 		of.Watch(q.watcherOf(h.option))
-		p.watched = true
 	}
-}
-
-// unlisten ends listen, unless a later change may make the option better than another, here or for a queue around.
-func (h *hold) unlisten(p *part) {
-	if q := h.place.queue; p.watched && !p.lent && !q.several && !q.nested.Load() {
-		sourceOf(p.r).Unwatch(q.watcherOf(h.option))
-	}
-	p.watched = false
 }
 
 // delayAt returns the delay of a part; 0 if it holds nothing. Of the user's promises it is what they said last.
@@ -66,8 +55,8 @@ func (p *part) foreign(l *Limit) bool {
 	return (*engine.Reservation)(p.r).Limiter() == nil && l.blocks()
 }
 
-// cancel gives all parts back; when it returns, other queues' permits are free. For a caller that leaves it does what
-// takes no time: promises of the user's, and of stores, stay.
+// cancel gives all parts back; when it returns, other queues' permits are free. For a caller that leaves, promises of
+// the user's, and of stores, stay.
 func (h *hold) cancel(leaves bool) {
 	q := h.place.queue
 	for i := len(h.parts) - 1; i >= 0; i-- {
@@ -80,7 +69,6 @@ func (h *hold) cancel(leaves bool) {
 		if leaves && foreign && !nested {
 			continue
 		}
-		h.unlisten(p)
 		switch p.r = nil; {
 		case leaves && nested:
 			in.giveUp()
@@ -155,8 +143,8 @@ func (p *Place) parting(h *hold) parting {
 	return parting{h, p.asks}
 }
 
-// left gives back what a place has left, and looks. When it returns nothing of the place is in another queue. Only if it
-// waits all is given back: otherwise a limit that may block is given its permits later.
+// left gives back what a place has left, and looks. When it returns nothing of the place is in another queue. Where
+// limits may block, all is given back only if it waits.
 func (q *Queue) left(back parting, waits bool) {
 	if back.asks != nil && q.prompt {
 		<-back.asks.over

@@ -160,7 +160,7 @@ func (p *Place) Delay() time.Duration {
 	return d
 }
 
-// due returns when a place may go, and how long that is, or the hold of a granted one: that is no longer the queue's.
+// due returns when a place may go, and how long that is, or the hold of a granted one.
 func (p *Place) due() (h *hold, at int64, d time.Duration) {
 	q := p.queue
 	q.poll()
@@ -222,7 +222,7 @@ func (q *Queue) PlaceOf(r *reserve.Reservation) (found *Place) {
 	return found
 }
 
-// A placeContext has the caller's values, and does not end with the caller's context: a reservation outlives it.
+// A placeContext has the caller's values, and does not end: a reservation outlives the caller's context.
 type placeContext Place
 
 func (c *placeContext) Deadline() (time.Time, bool) { return time.Time{}, false }

@@ -82,7 +82,7 @@ type lock struct {
 
 func (l *lock) lock() { _ = l.lockWithin(context.Background()) }
 
-// lockWithin is lock until the context ends, then it returns the cause. Where nothing blocks it does not wait for that.
+// lockWithin is lock, but where something may block until the context ends; then it returns the cause.
 func (l *lock) lockWithin(ctx context.Context) error {
 	if l.calls == nil {
 		l.mutex.Lock()
@@ -176,8 +176,7 @@ func (q *Queue) lock() (now int64) {
 
 func (q *Queue) at(now int64) engine.Moment { return engine.Moment{Clock: &q.clock, Now: now} }
 
-// lately returns the time, for a caller that holds binding: where nothing blocks no clock is read. A limiter takes the
-// latest time that it knows.
+// lately returns the time, for a caller that holds binding: where nothing blocks no clock is read.
 func (q *Queue) lately() int64 {
 	if q.blocks {
 		return q.clock.Now()

@@ -121,8 +121,8 @@ func (p *Place) elsewhere(err error) bool {
 	return true
 }
 
-// arrived reports whether the time of a hold that a caller has waited for has come, or the wait has failed: it has
-// given the permits back, which another hold of the place may have taken over. Lost: that was granted meanwhile.
+// arrived reports whether the time of a hold that a caller has waited for has come, or the wait has failed: then it has
+// given the permits back. Lost: they were granted meanwhile.
 func (p *Place) arrived(h *hold, last *reserve.Reservation, err error) (mine, lost bool) {
 	q := p.queue
 	q.lock()

@@ -36,10 +36,7 @@ func (q *Queue) watch(limits map[*Limit]bool) {
 }
 
 // A source is what a reservation turns out to be of, and tells of changes.
-type source interface {
-	Watch(w *engine.Watcher)
-	Unwatch(w *engine.Watcher)
-}
+type source interface{ Watch(w *engine.Watcher) }
 
 // sourceOf returns the source of a reservation at a limit that is not watched, or nil.
 func sourceOf(r *reserve.Reservation) source {
@@ -57,13 +54,6 @@ func (q *Queue) Watch(w *engine.Watcher) {
 	defer q.mu.Unlock()
 	q.outer.Add(w)
 	q.nested.Store(true)
-}
-
-func (q *Queue) Unwatch(w *engine.Watcher) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.outer.Remove(w)
-	q.nested.Store(len(q.outer) > 0)
 }
 
 func (q *Queue) tell() {

@@ -10,9 +10,8 @@ import (
 )
 
 // A kicker ends the runtime's epoll_wait at given moments, with a timerfd, which becomes readable at the right
-// nanosecond of CLOCK_MONOTONIC, the clock of Go's timers. No goroutine reads it: when epoll_wait returns, the
-// scheduler (findRunnable) runs the timers that are due. If that changes (TestKickEndsThePollersWait tells), or the
-// process has no descriptor left, timers are up to 1 ms late.
+// nanosecond of the clock of Go's timers. No goroutine reads it: when epoll_wait returns, the scheduler (findRunnable)
+// runs the timers that are due. If that changes (TestKickEndsThePollersWait tells), timers are up to 1 ms late.
 type kicker struct {
 	mu    sync.Mutex
 	file  *os.File // keeps the descriptor open and in the epoll set; nil: not made yet

@@ -9,7 +9,7 @@ import (
 const clockBoottime = 7 // CLOCK_BOOTTIME: CLOCK_MONOTONIC and the time in which the machine was suspended
 
 // Suspended returns for how long the machine was suspended since it started: at least and at most, as the program may
-// be stopped between the readings of two clocks. The monotonic clock stands still meanwhile.
+// be stopped between the readings of two clocks.
 func Suspended() (least, most time.Duration) {
 	before, _ := clock(clockMonotonic)
 	boot, ok := clock(clockBoottime)

@@ -14,8 +14,8 @@ const (
 	timerfdCloexec  = syscall.O_CLOEXEC  // TFD_CLOEXEC
 )
 
-// itimerspec is the kernel's. On 32-bit machines a Timespec has 32-bit fields, as syscall.SYS_TIMERFD_SETTIME has
-// there. Times are relative and under two milliseconds: nothing ends in 2038.
+// itimerspec is the kernel's. On 32-bit machines a Timespec has 32-bit fields, as SYS_TIMERFD_SETTIME has there. Times
+// are relative: nothing ends in 2038.
 type itimerspec struct {
 	interval syscall.Timespec // zero: once
 	value    syscall.Timespec // from now

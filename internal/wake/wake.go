@@ -1,9 +1,8 @@
 // Package wake ends a sleep at a moment, to within tens of microseconds and without burning CPU.
 //
 // On an idle Linux machine a Go timer is up to 1 ms late: the runtime waits for it in epoll_wait, whose timeout is
-// whole milliseconds (golang.org/issue/44343, golang.org/issue/47084). So beside the timer a timerfd ends epoll_wait at
-// the right nanosecond, and the scheduler runs the timers that are due, except on other systems and kernels that give
-// no timerfd.
+// whole milliseconds (golang.org/issue/44343, golang.org/issue/47084). So a timerfd ends epoll_wait at the right
+// nanosecond, and the scheduler runs the timers that are due.
 package wake
 
 import (
@@ -11,8 +10,8 @@ import (
 	"time"
 )
 
-// A Sleeper lets one goroutine sleep. Another goroutine may move the sleep's end (Set), which wakes nobody, or end it
-// at once (Wake). Once warm, its methods allocate nothing. In a testing/synctest bubble a sleep ends exactly in time.
+// A Sleeper lets one goroutine sleep. Another may move the sleep's end (Set), which wakes nobody, or end it at once
+// (Wake). Once warm, its methods allocate nothing. In a testing/synctest bubble a sleep ends exactly in time.
 type Sleeper struct {
 	timer   *time.Timer
 	woken   chan struct{} // holds a token once Wake was called
@@ -37,8 +36,8 @@ func (s *Sleeper) Reset() {
 }
 
 // Set makes the sleep end after d. Any goroutine may call it, before and during the sleep; the last call counts.
-// [Untimed] or longer ends nothing. With slack the sleep ends later, by less than the slack, together with others of
-// the same slack.
+// [Untimed] or longer ends nothing. With slack the sleep ends later, by less than that, together with others of the
+// same slack.
 func (s *Sleeper) Set(d, slack time.Duration) {
 	switch {
 	case d >= Untimed:

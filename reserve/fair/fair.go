@@ -55,9 +55,9 @@ type settings struct {
 // An Option changes one setting of [New].
 type Option func(*settings) error
 
-// WithTenants shares a class's permits among its tenants, such as customers, by their weights. Each request asks for
-// its tenant's weight, under no lock; a weight that is not positive and finite is its error. Nil: each weight is 1.
-// Default: no tenants, first come, first served.
+// WithTenants shares a class's permits among its tenants, such as customers, by their weights. The function is called
+// for each request, under no lock; a weight that is not positive and finite is the request's error. Nil: each weight is
+// 1. Default: no tenants.
 func WithTenants(weight func(tenant string) float64) Option {
 	return func(s *settings) error {
 		s.tenants, s.weight = true, weight
@@ -190,8 +190,8 @@ func (q *Queue) names() string {
 // The reservation's At and Delay are a forecast, which a more urgent request makes later: use Wait.
 //
 // If the forecast is later than maxWait or the context's deadline, the request takes nothing and gets a
-// *[reserve.WaitError] at once. If it certainly can't go in time later, Wait returns that error. A maxWait of 0
-// succeeds if the permits are free now, and no request of that priority or a higher one waits.
+// *[reserve.WaitError] at once; if it certainly can't go in time later, from Wait. A maxWait of 0 succeeds if the
+// permits are free now, and no request of that priority or a higher one waits.
 func (q *Queue) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	class, tenant := From(ctx)
 	return q.reservation(ctx, class, tenant, n, maxWait)

@@ -13,14 +13,13 @@
 //
 // Requests wait in one queue, first come, first served. Only the first is bound, to the member that grants its permits
 // earliest, or of several the one chosen least recently; if another becomes earlier, to that. Exactly one member is
-// charged. So 1,600 calls on members of 10, 5 and 1 a second take 99.9 s, as they would at 16 a second; in turns they
-// take 532 s.
+// charged. 1,600 calls on members of 10, 5 and 1 a second take 99.9 s, as at 16 a second.
 //
 // Member.Tier says which members to prefer, such as capacity that is paid for already. [Pool.Sticky] keeps a
 // conversation at a member that has its prompt. Both wait at most [WithSlack] longer.
 //
 // If a member's server refuses, stop it by its limiter's PauseUntil or by [Pool.PauseUntil]; if its key is no longer
-// valid, [Pool.Drop] it. Requests go to other members, unless these take longer.
+// valid, [Pool.Drop] it.
 //
 // For another order, put package fair in front: fair.New(p.Reserver(), classes). [Pool.Of] says which member a
 // reservation of that queue got.
@@ -28,6 +27,5 @@
 // # Limits that can't tell
 //
 // A limit on Redis, a key's limiter and your own limiters can't say when they would grant a request. The pool reserves
-// at the member that was earliest by the last answers; if another may be earlier, there too, and cancels one of the
-// two.
+// at the member that was earliest by the last answers; if another may be earlier, there too, and cancels one of them.
 package pool

@@ -5,9 +5,9 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Lease is a reservation at a member of a pool. Its At and Delay are a forecast while others are in front, and may
-// change. If the permits certainly come too late, Wait returns a *[reserve.WaitError]. It must not be copied after use.
-// The zero value promises nothing. All methods may be called at the same time.
+// A Lease is a reservation at a member of a pool. Its At and Delay are a forecast, and may change. If the permits
+// certainly come too late, Wait returns a *[reserve.WaitError]. It must not be copied after use. The zero value
+// promises nothing. All methods may be called at the same time.
 type Lease[T any] struct {
 	reserve.Reservation
 	place   *queue.Place

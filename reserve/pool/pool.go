@@ -103,7 +103,7 @@ func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 }
 
 // Sticky returns the pool for requests of a key, such as a conversation, which get the member that served the key last,
-// if that takes at most [WithSlack] longer. Between 32,768 and 65,536 keys are remembered. The key "" is none.
+// if that takes at most [WithSlack] longer. At least 32,768 keys are remembered. The key "" is none.
 func (p *Pool[T]) Sticky(key string) *Pool[T] { return &Pool[T]{members: p.members, key: key} }
 
 // Acquire waits for n permits (at least 1) of the earliest member. For errors see [Pool.ReserveWithin].

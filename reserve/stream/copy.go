@@ -6,7 +6,7 @@ import (
 )
 
 // copy copies from r, which is not an io.WriterTo, in steps. If w is an io.ReaderFrom, it reads a step at a time from
-// an *io.LimitedReader: then the standard library's files and connections use sendfile or splice.
+// an *io.LimitedReader: the standard library's files and connections then use sendfile or splice.
 func (p pacer) copy(w io.Writer, r io.Reader) (written int64, err error) {
 	var buffer []byte
 	if _, ok := w.(io.ReaderFrom); !ok {

@@ -9,16 +9,7 @@ import (
 )
 
 // Seq returns the elements of seq as fast as the Reserver allows. It takes an element, waits for the permits that it
-// costs, and yields it with a nil error.
-//
-//	for user, err := range stream.Seq(ctx, users, limiter, nil) {
-//		if err != nil {
-//			return err
-//		}
-//		...
-//	}
-//
-// With a nil cost function each element costs 1; 0 is free.
+// costs, and yields it with a nil error. With a nil cost function each element costs 1; 0 is free.
 //
 // If the limiter does not grant the permits, because the context is done, its deadline is too near, or the cost is
 // negative or too large, the last pair is the zero T and the error. That element is lost. A loop that ends early has
