@@ -1,9 +1,12 @@
 package adapt
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // chance finds a background: a share of the calls that a server refuses at any rate, because a backend restarts, or a
-// gateway drops one call in a hundred. 429s and 503s each may have one.
+// gateway drops one call in a hundred. 429s and 503s each may have one. [imposed] finds large ones.
 //
 // A volley tells it from a limit: five calls at once, right after a refusal. A bucket is empty then and refuses most of
 // the five, however many programs share it. A background refuses its share. Events in quick succession bring volleys.
@@ -58,17 +61,31 @@ const (
 	tolerance  = 2.   // times the refusals of the share, to the budget
 )
 
-// Chance reports whether a 503 or 529 to a call sent then comes by chance: it stops only its own call. Call it before
-// Refused.
-func (r *Rate) Chance(sent time.Time) bool {
-	c := &r.chance[unable]
+// Chance reports whether a refusal of a call sent then comes at any rate: it stops only its own call. notAble means 503
+// or 529. Call it before Refused.
+func (r *Rate) Chance(sent time.Time, notAble bool) bool {
+	if !notAble {
+		return r.imposed[tooMany].found > 0 && r.covered(tooMany)
+	}
 	asked := r.salvo.open > 0 && r.salvo.kind == unable
-	return (c.due || asked || c.share > 0 && c.budget >= 1) && (r.proven || !sent.After(r.at))
+	return (r.chance[unable].due || asked || r.covered(unable)) && (r.proven || !sent.After(r.at))
 }
 
-func (c *chance) accepted(now time.Time) {
+// covered reports whether a refusal is no event.
+func (r *Rate) covered(kind int) bool {
+	c := &r.chance[kind]
+	return c.share > 0 && c.budget >= 1 && (kind == unable || r.rate <= c.fell)
+}
+
+// spare counts an accepted call, which adds the share to the budget: twice, but for imposed 429s only once until a dip
+// has shown that others are the cause.
+func (r *Rate) spare(now time.Time, kind int) {
+	c, times := &r.chance[kind], tolerance
+	if i := &r.imposed[kind]; kind == tooMany && i.found > 0 && !i.proved() {
+		times = 1
+	}
 	c.calls++
-	c.budget = min(mostBudget, c.budget+float64(tolerance*c.share/(1-c.share)))
+	c.budget = min(mostBudget, c.budget+float64(times*c.share/(1-c.share)))
 	if now.After(c.until) {
 		c.share = 0
 	}
@@ -81,13 +98,11 @@ func (c *chance) count() {
 
 // tolerated counts a refusal, and reports whether it is background.
 func (r *Rate) tolerated(kind int) bool {
-	c := &r.chance[kind]
-	c.count()
-	if c.share == 0 || c.budget < 1 || kind == tooMany && r.rate > c.fell {
-		return false
+	covered := r.covered(kind)
+	if r.chance[kind].count(); covered {
+		r.chance[kind].budget--
 	}
-	c.budget--
-	return true
+	return covered
 }
 
 // suspect counts an event at a rate, after which a volley may be due. A 429's follows at once.
@@ -109,7 +124,7 @@ func (r *Rate) suspect(now time.Time, rate float64, kind int) {
 	likely := (c.surplus >= suspicious || c.volleys > 0) && c.refused <= mostShare*c.calls && r.guesses == 0
 	tells := r.sharp()
 	if kind == unable {
-		tells = c.share == 0 && now.After(r.imposed.wrong)
+		tells = c.share == 0 && now.After(r.imposed[unable].wrong)
 	}
 	c.due = likely && tells
 	if kind == tooMany && c.due {
@@ -168,15 +183,29 @@ func (c *chance) judge(r *Rate, now time.Time, kind int) {
 	if kind == tooMany { // it may be no background after all
 		seen.refused = min(seen.refused, seen.calls*float64(c.hits+1)/float64(c.volleys*volley))
 	}
-	r.believe(now, kind, seen)
+	r.chanced(now, kind, seen)
+	if kind == unable {
+		r.imposed[unable] = imposed{begin: now, found: r.rate, seen: seen}
+	}
 }
 
-// believe begins a belief. Chance has cut the rate.
+// believe begins a belief in a large share. Refusals have cut the rate.
 func (r *Rate) believe(now time.Time, kind int, seen tally) {
-	c := &r.chance[kind]
-	if kind == unable {
-		r.imposed = imposed{begin: now, found: r.rate, seen: seen}
+	i := &r.imposed[kind]
+	switch {
+	case kind == unable:
+	case r.stopped > 0: // calls were few because of stops
+		r.chance[kind].fell = math.Sqrt(i.before.called * i.before.rate)
+	default:
+		r.chance[kind].fell = i.before.called
 	}
+	*i = imposed{begin: now, found: r.rate, seen: seen, before: i.before}
+	r.chanced(now, kind, seen)
+}
+
+// chanced begins a background's share, and brings the rate back from which it has fallen.
+func (r *Rate) chanced(now time.Time, kind int, seen tally) {
+	c := &r.chance[kind]
 	*c = chance{share: seen.share(), budget: mostBudget, until: now.Add(remembered), fell: c.fell}
 	switch {
 	case kind == tooMany:

@@ -31,12 +31,43 @@ func TestBeliefThatIsWrong(t *testing.T) {
 		r.believe(at(now), unable, tally{calls: 100, refused: 30})
 		for ; now < 1200; now += 1 / r.Now() {
 			r.Sent(at(now), 1)
-			if share := 0.3; random.Float64() < share && !(wrong && r.imposed.dip > 0) {
+			if share := 0.3; random.Float64() < share && !(wrong && r.imposed[unable].dip > 0) {
 				r.Refused(at(now), at(now), at(now), true)
 			} else {
 				r.Accepted(at(now), at(now), 1)
 			}
 		}
 		require.NotEqual(t, wrong, r.chance[unable].share > 0)
+	}
+}
+
+// Half of the calls are refused at any rate, because others do not yield: that is found, and calls come back. A bucket of
+// the own is not taken for it.
+func TestOthersDoNotYield(t *testing.T) {
+	for _, stop := range []float64{0, 1} {
+		for _, alone := range []bool{false, true} {
+			random := rand.New(rand.NewPCG(3, 4))
+			r, now, level, found := New(20), 1000., 4., false
+			for end := now + 300; now < end; now += 1 / r.Now() {
+				r.Sent(at(now), 1)
+				level = min(4, level+5/r.Now())
+				if ok := random.Float64() < 0.5; alone && level >= 1 || !alone && ok {
+					level--
+					r.Accepted(at(now), at(now), 1)
+					continue
+				}
+				waits := stop
+				if r.Chance(at(now), false) {
+					waits = 0
+				}
+				r.Refused(at(now), at(now), at(now+waits), false)
+				now, level = now+waits, min(4, level+5*waits)
+				found = found || r.imposed[tooMany].found > 0
+			}
+			require.NotEqual(t, alone, found, "stop %v", stop)
+			if !alone {
+				require.Greater(t, r.Now(), 4., "stop %v", stop)
+			}
+		}
 	}
 }

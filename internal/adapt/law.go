@@ -126,7 +126,7 @@ func (r *Rate) begin(now time.Time, stop time.Duration) {
 
 // again counts a further refusal in a row.
 func (r *Rate) again(stop time.Duration, unable bool) {
-	if r.row++; stop == 0 && !unable && r.row <= PerStop {
+	if r.row++; stop == 0 && !unable && r.row <= PerStop && !r.imposed[tooMany].proved() {
 		r.rate = r.limit(r.rate * math.Exp(-r.step*inRow))
 	}
 }

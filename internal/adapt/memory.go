@@ -70,7 +70,10 @@ func (r *Rate) confirms(now time.Time, rate float64) bool {
 
 // recall plans to try a rate at once.
 func (r *Rate) recall(now time.Time, rate float64) {
-	r.right, r.rightAt, r.wait, r.retry = rate, now, 1, true
+	if now.Sub(r.rightAt) > remembered {
+		r.right = 0
+	}
+	r.right, r.rightAt, r.wait, r.retry = max(r.right, rate), now, 1, true
 }
 
 // approach returns the growth of the rate's logarithm per second in a try.

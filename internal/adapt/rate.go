@@ -28,7 +28,7 @@ type Rate struct {
 	memory
 	chance   [kinds]chance
 	salvo    salvo
-	imposed  imposed
+	imposed  [kinds]imposed
 	answered meter
 }
 
@@ -140,14 +140,15 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 		}
 		r.accepted += permits
 		r.proven, r.row = true, 0
-		for i := range r.chance {
-			r.chance[i].accepted(now)
+		for kind := range r.chance {
+			r.spare(now, kind)
 		}
 	} else {
 		r.cycle.accepted += permits
 	}
 	r.volleyed(now, sent, kinds)
-	r.weigh(now, false)
+	r.weigh(now, sent, tooMany, false)
+	r.weigh(now, sent, unable, false)
 	r.grow(now)
 	r.tell()
 }
@@ -161,8 +162,9 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 	stop, kind := max(0, resume.Sub(now)), tooMany
 	if notAble {
 		kind = unable
-		r.weigh(now, stop == 0)
 	}
+	r.weigh(now, sent, tooMany, !notAble)
+	r.weigh(now, sent, unable, notAble && stop == 0)
 	mayBeChance := notAble || stop == 0
 	switch {
 	case r.volleyed(now, sent, kind), !sent.After(r.at):
@@ -171,7 +173,7 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 		r.fire(now, unable)
 	case !r.proven:
 		r.again(stop, notAble)
-	case r.fair.others(), mayBeChance && r.tolerated(kind):
+	case r.fair.others(), (mayBeChance || r.imposed[kind].found > 0) && r.tolerated(kind):
 	default:
 		cut = true
 		fell := r.rate
@@ -231,8 +233,10 @@ func (r *Rate) limit(rate float64) float64 {
 
 func (r *Rate) tell() {
 	to := min(r.rate, r.offered)
-	if r.imposed.dip > 0 {
-		to = min(to, r.imposed.dip)
+	for i := range r.imposed {
+		if dip := r.imposed[i].dip; dip > 0 {
+			to = min(to, dip)
+		}
 	}
 	if r.row >= halving {
 		to = min(to, max(math.Ldexp(to, -r.row/halving), leastBlind*r.cost))

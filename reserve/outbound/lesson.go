@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"slices"
+	"time"
 
 	"github.com/nextfree/pace/internal/adapt"
 	lim "github.com/nextfree/pace/internal/limit"
@@ -63,8 +64,8 @@ func (l *lesson) match() {
 			a.state.clock.correct(a.said, l.of.sent, l.of.heard, s.Refused)
 		}
 		a.tooLittle = a.tooLittleLeft()
-		a.chance = s.Refused && s.Status >= 500 && a.rate != nil &&
-			a.rate.is(func(rate *adapt.Rate) bool { return rate.Chance(l.of.sent) })
+		a.chance = s.Refused && (s.Status >= 500 || s.After <= 10*time.Second) && a.rate != nil &&
+			a.rate.is(func(rate *adapt.Rate) bool { return rate.Chance(l.of.sent, s.Status >= 500) })
 	}
 }
 

@@ -177,9 +177,14 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 // after a refusal, test that; such refusals then slow requests down by 2 to 30 %, at 500/s and stops of a second by
 // half and more. If a tenth of the requests get a 429, the rate halves. Dead backends that answer a fifth to a third of
 // the requests with 503 leave .5 to .9 of the rate. If the limit itself answers 503, ten programs at 100/s have 3 to 5
-// % refused, and thirty at 20/s more than half. A 429 with a time always counts: if a server answers so to a share p of
-// all requests at any rate, the rate falls to about 1/(20 p) a second, 1.7/s at 3 %. Use a fixed rate there, or
+// % refused, and thirty at 20/s nearly two thirds. A 429 with a time counts: if a server answers so to a share p of all
+// requests at any rate, the rate falls to about 1/(20 p) a second, 1.7/s at 3 %. Use a fixed rate there, or
 // [PauseRefused].
+//
+// Programs that do not yield, as exponential backoff or a fixed rate, may share the limit. If requests became rarer by
+// a third, and as large a share of them is refused as before, a fifth or more, the rate comes back, and a Retry-After
+// of at most ten seconds stops only its own request (from a share of .35 on). Beside two such programs at a bucket of
+// 20/s one has .4 to 2 times its share; where windows of 10 s tell their end, beside exponential backoff, .05.
 //
 // A limit that is not adaptive keeps its rate. If it is refused all the same, its requests go 4 % slower by the same
 // law, 8 % at most; and what goes at once is found: see [New].
