@@ -116,3 +116,21 @@ func TestBlocked(t *testing.T) {
 	send(&r, before, 71, 71+600)
 	require.InEpsilon(t, before, r.Now(), 0.05)
 }
+
+// A rate that was accepted at its ceiling for long comes back after the first block: a neighbour may have been the cause.
+func TestFirstBlockAfterLong(t *testing.T) {
+	r := New(20)
+	follow(&r, 0, 30)
+	for i := range 80 {
+		r.Refused(at(30+float64(i)), at(30+float64(i)), at(30+float64(i)), false)
+	}
+	r.Blocked(at(110), 80*time.Second)
+	follow(&r, 110, 110+60)
+	require.InEpsilon(t, 20, r.Now(), 0.02)
+	for i := range 80 {
+		r.Refused(at(170+float64(i)), at(170+float64(i)), at(170+float64(i)), false)
+	}
+	r.Blocked(at(250), 80*time.Second)
+	follow(&r, 250, 250+60)
+	require.Less(t, r.Now(), 16., "a second block within 25 of its lengths is the rate's doing")
+}

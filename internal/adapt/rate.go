@@ -200,8 +200,12 @@ func (r *Rate) Short(now, sent time.Time, permits float64) {
 }
 
 // Blocked counts the end of a block because of too many calls. It keeps a rate below that before the block for 50 times
-// as long as the block lasted.
+// as long as the block lasted; not if the ceiling was accepted for long, which is forgiven once in 25 of such times.
 func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
+	if pardoned := now.Sub(r.pardoned); pardoned >= 0 && pardoned <= 2*lasted {
+		r.pardoned = now.Add(PerStop * lasted)
+		return
+	}
 	if r.after < unproven*r.right { // others came
 		return
 	}
