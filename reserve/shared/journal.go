@@ -8,7 +8,6 @@ import (
 	"github.com/nextfree/pace/internal/engine"
 
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/internal/smooth"
 )
 
 // A journal is the state of a limiter in a [Store]: a saved ledger and the records since. A new request goes at once if
@@ -66,19 +65,10 @@ const (
 	slack = int64(500 * time.Millisecond)
 )
 
-func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration, err error) {
-	back, err := j.setClock(now)
-	if err != nil {
-		return false, 0, err
-	}
-	changed, err := j.change(o)
-	if err != nil {
-		return false, 0, err
-	}
-	written = back || changed
-	if err := j.begin(len(o.asked)); err != nil {
-		return false, 0, err
-	}
+func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration) {
+	written = j.setClock(now)
+	written = j.change(o) || written
+	j.begin(len(o.asked))
 	for _, w := range o.asked {
 		a := j.sell(w)
 		written = written || a.granted
@@ -91,19 +81,15 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration,
 		}
 	}
 	j.last = j.now
-	return written, j.keep(o.after.wait), nil
+	return written, j.keep(o.after.wait)
 }
 
 // change does what an order does beside asking, and reports whether anything has changed: the terms, which a refused
 // request finds out, too.
-func (j *journal) change(o *order) (changed bool, err error) {
+func (j *journal) change(o *order) (changed bool) {
 	changed = o.next != nil || o.pause != 0 || len(o.charges) > 0
 	for i := range o.refunds {
-		gone, err := j.giveBack(&o.refunds[i])
-		if err != nil {
-			return false, err
-		}
-		changed = changed || gone
+		changed = j.giveBack(&o.refunds[i]) || changed
 	}
 	for _, u := range o.uses {
 		changed = j.use(u) || changed
@@ -114,26 +100,22 @@ func (j *journal) change(o *order) (changed bool, err error) {
 	}
 	j.pause(o.pause, o.stop)
 	for _, c := range o.charges {
-		if err := j.charge(c); err != nil {
-			return false, err
-		}
+		j.charge(c)
 	}
-	return changed, nil
+	return changed
 }
 
-func (j *journal) setClock(now int64) (back bool, err error) {
+func (j *journal) setClock(now int64) (back bool) {
 	by := j.last - now
 	if j.now = max(now, j.last); by <= slack {
-		return false, nil
+		return false
 	}
-	if err := j.fold(j.granted(), j.last); err != nil {
-		return false, err
-	}
+	j.fold(j.granted(), j.last)
 	for i := range j.records {
 		j.records[i].at -= by
 	}
 	j.now, j.then = now, now
-	return true, nil
+	return true
 }
 
 func (j *journal) upTo(at int64) int {
@@ -146,20 +128,20 @@ func (j *journal) upTo(at int64) int {
 
 func (j *journal) granted() int { return j.upTo(j.now) }
 
-func (j *journal) giveBack(r *refund) (written bool, err error) {
+func (j *journal) giveBack(r *refund) (written bool) {
 	j.gaps, r.wait = j.gaps || j.lastGrant() > j.now, never
 	i := slices.IndexFunc(j.records, func(of record) bool { return of.number == r.slot.record })
 	if i < 0 || !j.records[i].has() {
-		return false, nil
+		return false
 	}
 	of := &j.records[i]
 	if of.amount -= int64(r.permits); of.amount <= 0 {
 		j.records = slices.Delete(j.records, i, i+1)
 	} else if of.at > j.now {
-		err = j.hasten(i)
+		j.hasten(i)
 		r.wait = j.records[i].at - j.now
 	}
-	return true, err
+	return true
 }
 
 func (r *record) has() bool { return r.kind == granted || r.kind == begun || r.kind == ended }
@@ -225,15 +207,11 @@ func (j *journal) pause(d int64, stop bool) {
 }
 
 // charge charges permits as of their use; while requests wait, behind these, since nothing can overflow.
-func (j *journal) charge(c charge) error {
+func (j *journal) charge(c charge) {
 	if c.bounded {
-		l, err := j.replay(j.begun())
-		if err != nil {
-			return err
-		}
-		room := l.Level(j.now) + mostOwed*max(1, j.terms.curve.Capacity)
+		room := j.replay(j.begun()).Level(j.now) + mostOwed*max(1, j.terms.curve.Capacity)
 		if c.permits = int(min(float64(c.permits), room)); c.permits <= 0 {
-			return nil
+			return
 		}
 	}
 	at := max(j.then, saturate.Add(j.now, -c.age))
@@ -241,46 +219,32 @@ func (j *journal) charge(c charge) error {
 		at = from
 	}
 	j.add(record{at: at, kind: used, amount: int64(c.permits)})
-	return nil
 }
 
-func (j *journal) begin(more int) (err error) {
+func (j *journal) begin(more int) {
 	j.forget()
 	n := j.settled(j.granted())
 	if over := len(j.records) + more - mostRecords; over > 0 {
 		if over = min(n, over+mostRecords-keptRecords); over > 0 {
-			if err = j.fold(over, j.records[over-1].at); err != nil {
-				return err
-			}
+			j.fold(over, j.records[over-1].at)
 		}
 	}
-	j.from, j.behind = j.lastGrant(), nil
-	if j.current, err = j.replay(j.begun()); err != nil {
-		return err
-	}
+	j.from, j.behind, j.current = j.lastGrant(), nil, j.replay(j.begun())
 	if j.from == j.now {
 		j.behind, j.gaps = j.current, false
 		full := j.terms.curve.Capacity
 		if len(j.records) > 0 && j.current.Stored(j.now) >= full && j.wait(1) == 0 {
-			return j.fold(len(j.records), j.now) // it is full, so a refund is worth nothing
+			j.fold(len(j.records), j.now) // it is full, so a refund is worth nothing
 		}
 	}
-	return nil
 }
 
-func (j *journal) fold(n int, at int64) error {
-	l, err := j.replay(n)
-	if err != nil {
-		return err
-	}
-	going := j.using(n)
+func (j *journal) fold(n int, at int64) {
+	l, going := j.replay(n), j.using(n)
 	j.saved, j.then, j.rules = l.AppendState(nil, at), at, j.rulesAfter(n)
 	j.records = slices.Delete(j.records, 0, n)
 	for _, r := range going {
 		r.at = max(r.at, at)
 		j.records = slices.Insert(j.records, j.upTo(r.at), r)
 	}
-	return nil
 }
-
-var _ engine.Ledger = (*smooth.Ledger)(nil)

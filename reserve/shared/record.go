@@ -114,6 +114,9 @@ func (j *journal) decode(b []byte, t *terms, now int64) error {
 	if r.bad || j.last < 0 || j.then < 0 {
 		return &StateError{Size: len(b), Why: "they have numbers that no limiter has"}
 	}
+	if _, err := j.load(j.saved, j.then, j.rules); err != nil {
+		return &StateError{Size: len(b), Why: err.Error()}
+	}
 	return nil
 }
 

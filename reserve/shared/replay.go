@@ -9,30 +9,32 @@ import (
 	"github.com/nextfree/pace/internal/smooth"
 )
 
-func (j *journal) restore(saved []byte, then int64, of *rules) (l engine.Ledger, err error) {
+func (j *journal) load(saved []byte, then int64, of *rules) (engine.Ledger, error) {
 	switch {
 	case of.curve == nil:
-		l, err = j.terms.other.Load(of.saved, saved, then, wall)
+		return j.terms.other.Load(of.saved, saved, then, wall)
 	case saved == nil:
 		return smooth.New(of.curve, then, of.curve.Capacity, of.upfront), nil
 	default:
-		l, err = smooth.Load(of.curve, of.upfront, saved, then)
+		return smooth.Load(of.curve, of.upfront, saved, then)
 	}
-	if err != nil {
-		return nil, &StateError{Size: len(saved), Why: err.Error()}
-	}
-	return l, nil
 }
 
-func (j *journal) replay(n int) (engine.Ledger, error) {
-	l, err := j.restore(j.saved, j.then, j.rules)
+// restore is load of what can be loaded: decode has tried, or a ledger has just written it.
+func (j *journal) restore(saved []byte, then int64, of *rules) engine.Ledger {
+	l, err := j.load(saved, then, of)
 	if err != nil {
-		return nil, err
+		panic(err)
 	}
+	return l
+}
+
+func (j *journal) replay(n int) engine.Ledger {
+	l := j.restore(j.saved, j.then, j.rules)
 	past := min(n, j.granted())
 	j.apply(l, j.then, j.rules, j.records[:past])
 	if past < j.granted() {
-		return l, nil
+		return l
 	}
 	at := j.then
 	for _, r := range j.using(past) {
@@ -45,7 +47,7 @@ func (j *journal) replay(n int) (engine.Ledger, error) {
 		}
 		j.apply(l, at, j.rulesAfter(past), j.records[past:n])
 	}
-	return l, nil
+	return l
 }
 
 func (j *journal) apply(l engine.Ledger, at int64, of *rules, records []record) {
@@ -108,15 +110,11 @@ func (j *journal) tail() engine.Ledger {
 	if j.behind != nil {
 		return j.behind
 	}
-	l, err := j.replay(len(j.records))
-	if err != nil {
-		panic(err) // it has been restored before
-	}
+	j.behind = j.replay(len(j.records))
 	if j.gaps {
-		j.empty(l, j.from, j.newestGrant().amount)
+		j.empty(j.behind, j.from, j.newestGrant().amount)
 	}
-	j.behind = l
-	return l
+	return j.behind
 }
 
 // fits reports whether a request can go now without delaying others.
@@ -124,12 +122,9 @@ func (j *journal) fits(permits int) bool {
 	if !j.gaps || !j.present().same(j.terms.rules) || ready(j.current, j.now, permits) > j.now {
 		return false
 	}
-	l, err := j.restore(j.current.AppendState(nil, j.now), j.now, j.present())
-	if err != nil {
-		panic(err) // it has been saved this moment
-	}
-	l.Reserve(j.now, permits, j.now)
 	at, of := j.now, j.present()
+	l := j.restore(j.current.AppendState(nil, at), at, of)
+	l.Reserve(at, permits, at)
 	for i, r := range j.records[j.granted():] {
 		if r.kind != granted {
 			j.apply(l, at, of, j.records[j.granted()+i:][:1])

@@ -27,12 +27,8 @@ func (j *journal) sell(w wanted) answer {
 }
 
 // hasten lets what is left of a request that waits go when it is free behind the requests before it.
-func (j *journal) hasten(i int) error {
-	l, err := j.replay(i)
-	if err != nil {
-		return err
-	}
-	from, r := j.now, &j.records[i]
+func (j *journal) hasten(i int) {
+	l, from, r := j.replay(i), j.now, &j.records[i]
 	if i > 0 && j.records[i-1].at > from {
 		from = j.records[i-1].at
 		j.empty(l, from, j.records[i-1].amount)
@@ -40,7 +36,6 @@ func (j *journal) hasten(i int) error {
 	if at := max(from, ready(l, from, int(r.amount))); at < r.at {
 		r.at, r.since = at, min(r.since, at-from)
 	}
-	return nil
 }
 
 func (j *journal) promise(w wanted, at, since int64) answer {

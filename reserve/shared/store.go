@@ -1,7 +1,6 @@
 package shared
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,12 +107,12 @@ func (j *journal) update(o *order, old []byte, now int64) (value []byte, keep ti
 	if err = j.decode(old, o.terms, now); err != nil && o.pause == reset {
 		err = j.decode(nil, o.terms, now) // it was of another algorithm
 	}
-	written := false
-	if err == nil {
-		written, keep, err = j.decide(o, now)
+	if err != nil {
+		return nil, 0, err
 	}
-	if err != nil || !written {
-		return nil, 0, cmp.Or(err, errUnchanged)
+	written, keep := j.decide(o, now)
+	if !written {
+		return nil, 0, errUnchanged
 	}
 	return j.encode(), keep, nil
 }
