@@ -9,13 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Key is a key's limiter, of any type of key.
-type Key interface {
-	limit.Limit
-	isKey()
-}
-
-var _ Key = (*limiter[int])(nil)
+var _ limit.Limit = (*limiter[int])(nil)
 
 type limiter[K comparable] struct {
 	all *Limiters[K]
@@ -45,27 +39,23 @@ func (l *limiter[K]) Acquire(ctx context.Context, n int) (waited time.Duration, 
 
 func (l *limiter[K]) TryAcquire(n int) bool { return l.all.TryAcquire(l.key, n) }
 
-func (l *limiter[K]) Rate() (permitsPerSecond float64) {
-	l.look(func(of *engine.Limiter) { permitsPerSecond = of.Rate() })
-	return
-}
+func (l *limiter[K]) Rate() (permitsPerSecond float64) { return look(l, (*engine.Limiter).Rate) }
 
-func (l *limiter[K]) Stored() (permits float64) {
-	l.look(func(of *engine.Limiter) { permits = of.Stored() })
-	return
-}
+func (l *limiter[K]) Stored() (permits float64) { return look(l, (*engine.Limiter).Stored) }
 
-func (l *limiter[K]) NextFree() (t time.Time) {
-	l.look(func(of *engine.Limiter) { t = of.NextFree() })
-	return
-}
+func (l *limiter[K]) NextFree() time.Time { return look(l, (*engine.Limiter).NextFree) }
 
-// look calls do, which must change nothing, with the key's limiter, or what it would be.
-func (l *limiter[K]) look(do func(of *engine.Limiter)) {
+func (l *limiter[K]) Name() string { return look(l, (*engine.Limiter).Name) }
+
+func (l *limiter[K]) Version() uint64 { return look(l, (*engine.Limiter).Version) }
+
+// look asks the key's limiter, or what it would be; do must change nothing.
+func look[K comparable, T any](l *limiter[K], do func(*engine.Limiter) T) (is T) {
 	_ = l.all.with(context.Background(), l.key, func(e *entry[K]) error {
-		do(e.copied())
+		is = do(e.copied())
 		return nil
 	})
+	return is
 }
 
 func (l *limiter[K]) SetRate(permitsPerSecond float64) error {
@@ -95,18 +85,6 @@ func (l *limiter[K]) Said(left float64, end time.Time) {
 }
 
 func (l *limiter[K]) Tune(permitsPerSecond float64) { _ = l.Retime(permitsPerSecond) } // fails for no positive number
-
-func (l *limiter[K]) Name() (name string) {
-	l.look(func(of *engine.Limiter) { name = of.Name() })
-	return
-}
-
-func (l *limiter[K]) Version() (version uint64) {
-	l.look(func(of *engine.Limiter) { version = of.Version() })
-	return
-}
-
-func (*limiter[K]) isKey() {}
 
 func (l *limiter[K]) Traits() limit.Traits {
 	return limit.Traits{Blocks: true, Tunable: true, Stops: true}
