@@ -13,7 +13,7 @@ import (
 var valueError = invalid.In("shared")
 
 // An UnavailableError says that the store could not be asked, or did not answer in time: the request may have been
-// charged. With [FailOpen] and [Local] only methods that need the store's answer return it.
+// charged. With [FailOpen] and [Local] only methods that look or change return it.
 type UnavailableError struct {
 	Key     string        // as in the store: "pace:{api}"
 	Timeout time.Duration // that passed, if that was the reason: see [WithTimeout]; otherwise 0
@@ -29,9 +29,9 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// A ConfigError says that the limiter can't work until its configuration is changed: the key holds something else
-// (WRONGTYPE, a [StateError]), as after a change of the algorithm, or the user may not use it (NOPERM, NOAUTH). In the
-// first case [Limiter.Reset] makes the key a new limiter's. No fallback hides it.
+// A ConfigError says that waiting does not help: the key holds something else (WRONGTYPE, a [StateError]), as after a
+// change of the algorithm, or the user may not use it (NOPERM, NOAUTH). In the first case [Limiter.Reset] makes the key
+// a new limiter's. No fallback hides it.
 type ConfigError struct {
 	Key string // as in the store
 	Err error  // the store's answer
@@ -48,6 +48,28 @@ func (e *ConfigError) Error() string {
 
 func (e *ConfigError) Unwrap() error { return e.Err }
 
+// A StoreError says what a [Store] of this module could not do. A limiter wraps it in an *[UnavailableError], or in a
+// *[ConfigError] where waiting can't help.
+type StoreError struct {
+	Store   string // the package: "file"
+	Op      string // "open", "create", "lock", "read" or "write"
+	What    string // "/var/lib/mytool/limits", `the table "limits"`
+	Err     error  // the driver's or the operating system's, or the cause of a context that is done
+	Written bool   // something may have been written
+}
+
+func (e *StoreError) Error() string {
+	return fmt.Sprintf("%s: can't %s %s: %v", e.Store, e.Op, e.What, e.Err)
+}
+
+// Unwrap returns Err, and [ErrNotWritten] where nothing was written.
+func (e *StoreError) Unwrap() []error {
+	if e.Written {
+		return []error{e.Err}
+	}
+	return []error{e.Err, ErrNotWritten}
+}
+
 // A CurveError says that the script can't do a policy's arithmetic: a window's, a calendar's, or a curve whose price
 // is not a smooth.LinearPrice.
 type CurveError struct{ Why string }
@@ -57,11 +79,10 @@ func (e *CurveError) Error() string { return "shared: the policy can't be shared
 // errLate says that the store ran the call after its time, and so decided nothing.
 var errLate = errors.New("after its time")
 
-// errPatience is for a caller that leaves in time for the fallback.
-var errPatience = errors.New("shared: no answer in time")
-
-// errAborted is for the other callers of a call when the client panics.
-var errAborted = errors.New("shared: the client did not return")
+var (
+	errPatience = errors.New("shared: no answer in time")         // for a caller that leaves in time for the fallback
+	errAborted  = errors.New("shared: the client did not return") // for the other callers, if it panics
+)
 
 // wrong are answers that waiting does not cure. Redis before 7 wraps an error inside a script in another.
 var wrong = []string{

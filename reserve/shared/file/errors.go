@@ -6,23 +6,8 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// An Error says what went wrong with a file or its folder. Err is the operating system's error. Where this process may
-// not use a file, as one of another user with mode 0600, it is in a *[shared.ConfigError].
-type Error struct {
-	Op      string // "open", "lock", "read", "write", "create"
-	Path    string
-	Err     error
-	written bool // something may have been written
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("file: can't %s %s: %v", e.Op, e.Path, e.Err) }
-
-// Unwrap returns Err, and [shared.ErrNotWritten] where nothing was written.
-func (e *Error) Unwrap() []error {
-	if e.written {
-		return []error{e.Err}
-	}
-	return []error{e.Err, shared.ErrNotWritten}
+func failed(op, path string, err error) *shared.StoreError {
+	return &shared.StoreError{Store: "file", Op: op, What: path, Err: err}
 }
 
 // A CorruptError says that a file was cut off, overwritten, or is not of this package; removing it makes a new limiter.

@@ -22,7 +22,7 @@ import (
 // Open returns a store in a folder, which it makes with mode 0700 if there is none (its parent must exist). Nothing has
 // to be closed.
 //
-// It returns an *[Error] if the folder can't be made, read or written, a *[NetworkError] if it is on a network file
+// It returns an *[shared.StoreError] if the folder can't be made, read or written, a *[NetworkError] if it is on a network file
 // system, and a *[reserve.ValueError] for the name "" or a nil option.
 func Open(dir string, opts ...Option) (shared.Store, error) {
 	valueError := invalid.In("file")
@@ -35,17 +35,17 @@ func Open(dir string, opts ...Option) (shared.Store, error) {
 	}
 	var err error
 	if s.dir, err = filepath.Abs(dir); err != nil {
-		return nil, &Error{Op: "open", Path: dir, Err: err}
+		return nil, failed("open", dir, err)
 	}
 	if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, &Error{Op: "create", Path: s.dir, Err: err}
+		return nil, failed("create", s.dir, err)
 	}
 	if system := network(s.dir); system != "" {
 		return nil, &NetworkError{Path: s.dir, System: system}
 	}
 	try, err := os.CreateTemp(s.dir, temporary)
 	if err != nil {
-		return nil, &Error{Op: "write", Path: s.dir, Err: err}
+		return nil, failed("write", s.dir, err)
 	}
 	try.Close()
 	os.Remove(try.Name())
@@ -91,7 +91,7 @@ func (s *store) Update(
 	path := s.path(key)
 	leave, err := s.turns.Take(ctx, path)
 	if err != nil {
-		return &Error{Op: "lock", Path: path, Err: err}
+		return failed("lock", path, err)
 	}
 	defer leave()
 	file := s.take(path)
@@ -152,13 +152,13 @@ func open(path string, durable bool) (*file, error) {
 		case err == nil:
 			return &file{File: f}, nil
 		case !errors.Is(err, fs.ErrNotExist):
-			return nil, &Error{Op: "open", Path: path, Err: err}
+			return nil, failed("open", path, err)
 		}
 		if err := create(path, durable); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, &Error{Op: "create", Path: path, Err: err}
+			return nil, failed("create", path, err)
 		}
 	}
-	return nil, &Error{Op: "open", Path: path, Err: errors.New("it is there, and can't be opened: a link to nothing?")}
+	return nil, failed("open", path, errors.New("it is there, and can't be opened: a link to nothing?"))
 }
 
 // create makes a file with a whole head: an empty file is known to be damaged.
@@ -195,7 +195,7 @@ func (f *file) update(
 	ctx context.Context, durable bool, change func(now time.Time, old []byte) ([]byte, time.Duration, error),
 ) (again bool, err error) {
 	if err := f.lock(ctx); err != nil {
-		return false, &Error{Op: "lock", Path: f.Name(), Err: err}
+		return false, failed("lock", f.Name(), err)
 	}
 	defer unlock(f.File)
 	if time.Since(f.seen) > time.Second { // a person may have removed it by hand

@@ -259,7 +259,7 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, os.WriteFile(plain, nil, 0o600))
 	for _, bad := range []string{plain, filepath.Join(dir, "missing", "folder")} {
 		_, err := file.Open(bad)
-		var e *file.Error
+		var e *shared.StoreError
 		require.ErrorAs(t, err, &e)
 		require.Contains(t, err.Error(), bad)
 	}

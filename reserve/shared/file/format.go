@@ -67,7 +67,7 @@ func (f *file) read() (is entry, state []byte, err error) {
 	n, err := f.ReadAt(f.buf, 0)
 	switch {
 	case err != nil && err != io.EOF:
-		return is, nil, &Error{Op: "read", Path: f.Name(), Err: err}
+		return is, nil, failed("read", f.Name(), err)
 	case n < head:
 		return is, nil, &CorruptError{Path: f.Name(), Why: "it is cut off"}
 	}
@@ -105,7 +105,7 @@ func (f *file) state(e entry, begin []byte) (state []byte, whole bool, err error
 		case err == io.EOF:
 			return nil, false, &CorruptError{Path: f.Name(), Why: "it is cut off"}
 		case err != nil:
-			return nil, false, &Error{Op: "read", Path: f.Name(), Err: err}
+			return nil, false, failed("read", f.Name(), err)
 		}
 	}
 	return state, crc32.Checksum(state, table) == e.Check, nil
@@ -121,7 +121,7 @@ func (f *file) write(number uint64, state []byte, until int64, durable bool) err
 		err = f.Sync()
 	}
 	if err != nil {
-		return &Error{Op: "write", Path: f.Name(), Err: err}
+		return failed("write", f.Name(), err)
 	}
 	return f.point(e, durable)
 }
@@ -132,7 +132,9 @@ func (f *file) point(e entry, durable bool) error {
 		err = f.Sync()
 	}
 	if err != nil {
-		return &Error{Op: "write", Path: f.Name(), Err: err, written: true}
+		e := failed("write", f.Name(), err)
+		e.Written = true
+		return e
 	}
 	return nil
 }

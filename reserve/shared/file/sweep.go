@@ -23,7 +23,7 @@ const swept = 32
 func (s *store) sweep() error {
 	list, err := os.ReadDir(s.dir)
 	if err != nil {
-		return &Error{Op: "read", Path: s.dir, Err: err}
+		return failed("read", s.dir, err)
 	}
 	var ours []fs.DirEntry
 	for _, d := range list {

@@ -3,9 +3,7 @@ package goredis
 import (
 	"bytes"
 	"context"
-	"crypto/sha1"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -34,28 +32,13 @@ type store struct {
 	turns  turns.Turns // callers of one process would only get in each other's way
 }
 
-// An Error says what went wrong with a key of a [Store].
-type Error struct {
-	Op      string // "read", "write", or "wait" for other callers of this process
-	Err     error  // go-redis's, or the cause of a context that is done
-	written bool   // something may have been written
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("goredis: can't %s the value: %v", e.Op, e.Err) }
-
-// Unwrap returns Err, and [shared.ErrNotWritten] where nothing was written.
-func (e *Error) Unwrap() []error {
-	if e.written {
-		return []error{e.Err}
-	}
-	return []error{e.Err, shared.ErrNotWritten}
-}
-
 // swap answers with the time in microseconds, 16 digits, and "w" if it wrote the value, or else "r" and the value that is
 // there. ARGV[1] is after what time
 // it is too late, for how many milliseconds the value is kept, the length of the expected value, this, and the new value;
 // an empty one is not written.
-var swap = newScript(`
+var swap = &shared.Script{Source: swapSource, Hash: redis.NewScript(swapSource).Hash()}
+
+const swapSource = `
 local arg = ARGV[1]
 local by, keep, n = struct.unpack('<ddI4', arg)
 local clock = redis.call('TIME')
@@ -65,12 +48,7 @@ if #arg > 20 + n and now <= by and is == string.sub(arg, 21, 20 + n) then
   redis.call('SET', KEYS[1], string.sub(arg, 21 + n), 'PX', keep)
   return time .. 'w'
 end
-return time .. 'r' .. is`)
-
-func newScript(source string) *shared.Script {
-	sum := sha1.Sum([]byte(source))
-	return &shared.Script{Source: source, Hash: hex.EncodeToString(sum[:])}
-}
+return time .. 'r' .. is`
 
 // Dials says that calls make connections: see [shared.Store].
 func (s *store) Dials() {}
@@ -84,12 +62,12 @@ func (s *store) Update(
 	}
 	leave, err := s.turns.Take(ctx, key)
 	if err != nil {
-		return &Error{Op: "wait", Err: err}
+		return failed("lock", err, false)
 	}
 	defer leave()
 	is, err := s.ask(ctx, key, make([]byte, 20))
 	if err != nil {
-		return &Error{Op: "read", Err: err}
+		return failed("read", err, false)
 	}
 	for {
 		value, keep, err := f(is.now, is.value)
@@ -108,13 +86,17 @@ func (s *store) Update(
 		is, err = s.ask(ctx, key, slices.Concat(arg, was, value))
 		switch {
 		case err != nil:
-			return &Error{Op: "write", Err: err, written: perhapsWritten(err)}
+			return failed("write", err, perhapsWritten(err))
 		case is.written:
 			return nil
 		case bytes.Equal(is.value, was):
-			return &Error{Op: "write", Err: context.DeadlineExceeded} // it came too late
+			return failed("write", context.DeadlineExceeded, false) // it came too late
 		}
 	}
+}
+
+func failed(op string, err error, written bool) error {
+	return &shared.StoreError{Store: "goredis", Op: op, What: "the value", Err: err, Written: written}
 }
 
 type found struct {

@@ -8,30 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/nextfree/pace/reserve/shared"
 )
-
-// An Error says what went wrong with a bucket. A limiter wraps it in a *[shared.UnavailableError], or, where only a
-// change of the server can help, in a *[shared.ConfigError].
-type Error struct {
-	Op      string // "read", "write", or "wait" for other callers of this process
-	Bucket  string
-	Err     error // of package nats or jetstream, or the cause of a context that is done
-	written bool  // something may have been written
-}
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("natskv: can't %s the bucket %q: %v", e.Op, e.Bucket, e.Err)
-}
-
-// Unwrap returns Err, and [shared.ErrNotWritten] where nothing was written.
-func (e *Error) Unwrap() []error {
-	if e.written {
-		return []error{e.Err}
-	}
-	return []error{e.Err, shared.ErrNotWritten}
-}
 
 // A TTLError says that a bucket forgets a limiter before it is full again. A limiter wraps it in a
 // *[shared.ConfigError].

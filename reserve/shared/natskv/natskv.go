@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"regexp"
 	"sync/atomic"
 	"time"
@@ -48,7 +49,7 @@ func (s *store) Update(
 	defer cancel()
 	leave, err := s.turns.Take(ctx, key)
 	if err != nil {
-		return &Error{Op: "wait", Bucket: s.bucket, Err: err}
+		return s.error("lock", err, false)
 	}
 	defer leave()
 	hash := sha256.Sum256([]byte(key))
@@ -94,12 +95,18 @@ func early(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func (s *store) failed(ctx context.Context, key, op string, err, before error, written bool) error {
 	if refused := s.wrong(err, before); refused != nil {
-		return &shared.ConfigError{Key: key, Err: &Error{Op: op, Bucket: s.bucket, Err: refused, written: written}}
+		return &shared.ConfigError{Key: key, Err: s.error(op, refused, written)}
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return &Error{Op: op, Bucket: s.bucket, Err: err, written: written}
+	return s.error(op, err, written)
+}
+
+func (s *store) error(op string, err error, written bool) error {
+	return &shared.StoreError{
+		Store: "natskv", Op: op, What: fmt.Sprintf("the bucket %q", s.bucket), Err: err, Written: written,
+	}
 }
 
 type entry struct {

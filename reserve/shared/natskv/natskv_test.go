@@ -145,7 +145,7 @@ func TestMadeLater(t *testing.T) {
 	store, err := natskv.Open(js, "limits")
 	require.NoError(t, err)
 	_, _, err = add(t.Context(), store, "k", "a")
-	var e *natskv.Error
+	var e *shared.StoreError
 	require.ErrorAs(t, err, &e)
 	require.ErrorIs(t, err, jetstream.ErrBucketNotFound)
 	require.ErrorIs(t, err, shared.ErrNotWritten)
@@ -196,7 +196,7 @@ func TestKilled(t *testing.T) {
 	s.WaitForShutdown()
 	require.Eventually(t, func() bool { return !js.Conn().IsConnected() }, 20*time.Second, 5*time.Millisecond)
 	_, _, err = add(t.Context(), store, "k", "c")
-	var e *natskv.Error
+	var e *shared.StoreError
 	require.ErrorAs(t, err, &e)
 	require.ErrorIs(t, err, shared.ErrNotWritten)
 	require.EqualError(t, err, `natskv: can't read the bucket "limits": nats: server is disconnected`)

@@ -22,7 +22,7 @@
 //
 // PostgreSQL 12 or later. A row is some hundred bytes. Its key is a hash: no API key is stored. The user needs SELECT,
 // INSERT, UPDATE and DELETE on the table. An insert removes the expired rows among the 8 next to it; where as many keys
-// come as go, an eighth of the rows have expired. Rows whose time (expires) has passed may be removed at any moment.
+// come as go, an eighth of the rows have expired.
 //
 // # Connections
 //
@@ -34,6 +34,6 @@
 // # How many processes
 //
 // On a hot key processes wait for each other at the row's lock, each for one round trip. Above some ten processes use
-// shared.WithAhead, or Redis: of 2,000/s and a store of 2,000 for 3 s, 8 processes got all, and 32 processes half; with
-// WithAhead(64) 97 %. In bench/shared, go run ./fault -crowd measures it.
+// shared.WithAhead, or Redis: of 2,000/s and a store of 2,000 for 3 s, 8 processes got all, 32 processes half, and with
+// WithAhead(64) 97 %.
 package postgres

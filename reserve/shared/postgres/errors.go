@@ -10,31 +10,16 @@ import (
 	"github.com/nextfree/pace/reserve/shared/internal/within"
 )
 
-// An Error says what went wrong with a table. A limiter wraps it in a *[shared.UnavailableError], or, where only a
-// change of the database can help, in a *[shared.ConfigError].
-type Error struct {
-	Op      string // "create", "read", "write", or "wait" for other callers of this process
-	Table   string
-	State   string // SQLSTATE, five characters: "42P01"; "": it is not the server's error
-	Err     error  // the driver's, or the cause of a context that is done
-	written bool   // something may have been written
-}
-
-func (e *Error) Error() string {
-	if e.State == "42P01" {
-		return fmt.Sprintf("postgres: can't %s the table %q: %v; Create makes it", e.Op, e.Table, e.Err)
+func failed(op, table string, err error, written bool) error {
+	if state(err) == "42P01" {
+		err = fmt.Errorf("%w; Create makes it", err)
 	}
-	return fmt.Sprintf("postgres: can't %s the table %q: %v", e.Op, e.Table, e.Err)
-}
-
-// Unwrap returns Err, and [shared.ErrNotWritten] where nothing was written.
-func (e *Error) Unwrap() []error {
-	if e.written {
-		return []error{e.Err}
+	return &shared.StoreError{
+		Store: "postgres", Op: op, What: fmt.Sprintf("the table %q", table), Err: err, Written: written,
 	}
-	return []error{e.Err, shared.ErrNotWritten}
 }
 
+// state returns an error's SQLSTATE, five characters; "": it is not the server's error.
 func state(err error) string {
 	var e interface{ SQLState() string }
 	if errors.As(err, &e) {

@@ -97,7 +97,7 @@ func TestCutAndReplaced(t *testing.T) {
 		c.Cut()
 	})
 	times, err := add(t.Context(), tb.store, "k", "b")
-	var e *postgres.Error
+	var e *shared.StoreError
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, "write", e.Op)
 	require.NotErrorIs(t, err, shared.ErrNotWritten)
@@ -183,7 +183,7 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, err)
 	tb.kill()
 	_, err = add(t.Context(), store, "k", "b")
-	var e *postgres.Error
+	var e *shared.StoreError
 	require.ErrorAs(t, err, &e)
 	require.ErrorIs(t, err, shared.ErrNotWritten)
 	require.Contains(t, err.Error(), `postgres: can't read the table "limits": `)
@@ -227,9 +227,11 @@ func TestRefused(t *testing.T) {
 		store, err := postgres.Open(db, tt.table)
 		require.NoError(t, err, what)
 		_, err = add(t.Context(), store, "k", "a")
-		var e *postgres.Error
+		var e *shared.StoreError
 		require.ErrorAs(t, err, &e, what)
-		require.Equal(t, tt.state, e.State, what)
+		var refused interface{ SQLState() string }
+		require.ErrorAs(t, err, &refused, what)
+		require.Equal(t, tt.state, refused.SQLState(), what)
 		require.ErrorIs(t, err, shared.ErrNotWritten, what)
 		for _, mode := range []shared.Option{shared.FailClosed(), shared.FailOpen(), shared.Local(0.5)} {
 			l, err := shared.NewIn(store, "api", reserve.Must(pace.Bursty(10)), mode, shared.WithTimeout(time.Minute))

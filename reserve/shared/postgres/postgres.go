@@ -90,7 +90,7 @@ func Schema(table string) (string, error) {
 }
 
 // Create makes a table by [Schema], unless a table has that name. Several processes may call it at the same time. It
-// returns the server's *[Error], and a *[reserve.ValueError] for a bad name.
+// returns the server's error in a *[shared.StoreError], and a *[reserve.ValueError] for a bad name.
 func Create(ctx context.Context, db *sql.DB, table string) error {
 	statement, err := Schema(table)
 	if err != nil {
@@ -101,7 +101,7 @@ func Create(ctx context.Context, db *sql.DB, table string) error {
 		_, err = db.ExecContext(ctx, statement)
 	}
 	if err != nil {
-		return &Error{Op: "create", Table: table, State: state(err), Err: err, written: perhapsWritten(err)}
+		return failed("create", table, err, perhapsWritten(err))
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (s *store) Update(
 ) error {
 	leave, err := s.turns.Take(ctx, key)
 	if err != nil {
-		return &Error{Op: "wait", Table: s.table, Err: err}
+		return failed("lock", s.table, err, false)
 	}
 	defer leave()
 	hash := sha256.Sum256([]byte(key))
@@ -179,7 +179,7 @@ func (s *store) Update(
 }
 
 func (s *store) failed(key, op string, err error, written bool) error {
-	e := &Error{Op: op, Table: s.table, State: state(err), Err: err, written: written}
+	e := failed(op, s.table, err, written)
 	if wrong(err) {
 		return &shared.ConfigError{Key: key, Err: e}
 	}
