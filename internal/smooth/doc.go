@@ -1,5 +1,5 @@
 // Package smooth is the arithmetic of pace: when a request for permits is granted, what it costs, and what a refund is
-// worth. It has no clock, lock or goroutine. Package reserve adds those.
+// worth. It has no clock, lock or goroutine.
 //
 // # The model
 //
@@ -13,14 +13,13 @@
 //
 // Times are nanoseconds (int64) on a clock of the caller's that never runs back. The bucket's level is the time when it
 // is, or was, empty. Costs are rounded up to whole nanoseconds, and the next cost is less by the remainder: at 3/s
-// requests are granted at 0, 333333334, 666666667 and 1000000000 ns. At 3e9/s, three permits go in each nanosecond.
-// Sums saturate at 292 years.
+// requests are granted at 0, 333333334, 666666667 and 1000000000 ns. Sums saturate at 292 years.
 //
 // # Waiting and refunds
 //
 // At every moment the ledger is what it would be had it known from the start what it knows now. But no granted request
 // is recalled, and no promised time becomes later, except by a pause or a lower Retime. Package internal/judge/model
-// recomputes a bucket by these rules at each step, for package internal/judge/conform.
+// recomputes a bucket by these rules at each step.
 //
 // A request is granted when all amounts before it in the queue are paid. When a request gives up, or needs less, those
 // behind it are granted earlier. A refund of a granted request gives back at most the room that the bucket had since
@@ -29,11 +28,8 @@
 // Paid upfront, the bucket may hold what the first waiting request needs, even if more than fits. When that request
 // leaves, the next gets what is there, up to what fits or what it needs itself.
 //
-// # Other rates
-//
-// See SetRate for a change of the rate. A refund of what was sold before is worth as much as before. (Paid upfront, a
-// request larger than the bucket gives back at most what the bucket held at its smallest, from the request on until it
-// was granted.)
+// A refund of what was sold before a change of the rate is worth as much as before. (Paid upfront, a request larger than
+// the bucket gives back at most what the bucket held at its smallest, from the request on until it was granted.)
 //
 // # Memory
 //

@@ -17,13 +17,11 @@
 //	Reserve(1)   at 11:00 as well: requests are granted in order
 //	Reserve(1)   at 12:00
 //
-// A request larger than the quota is granted when nothing of a period is used, and takes the quota of as many periods
-// as it needs: Reserve(7) instead of those four is granted at once, and the next request at 12:00, in the third of its
-// periods.
+// A request larger than the quota is granted when nothing of a period is used, and takes the quotas of as many periods
+// as it needs: Reserve(7) instead of those four is granted at once, and the next request at 12:00.
 //
 // Waiting requests use at once the permits that are given back in their period. After its end these are worth nothing.
-// A period of [FromFirst] begins with the first request that is granted, and closes again if all of its permits come
-// back.
+// A period of [FromFirst] closes again if all of its permits come back.
 //
 // A server may count a call that is out when a period begins in either period. Under package outbound both count it. A
 // period of [FromFirst] then lasts until its length after the first answer to a call that was granted in it, and grants
@@ -31,17 +29,16 @@
 //
 // # Days
 //
-// The time of day is that of a wall clock, read at each request. A day on which the clocks are changed has 23 or 25
-// hours, and one quota.
+// The wall clock is read at each request. A day on which the clocks are changed has 23 or 25 hours, and one quota.
 //
 // If the wall clock is set back into an earlier period, the present period goes on until its own end. If it is set
 // forward, or a laptop wakes up, the period that it shows begins.
 //
 // # Restarts
 //
-// A new limiter starts with nothing used, so a program that is restarted at noon may use its daily quota twice. To keep
-// the count, save it ([reserve.Limiter.AppendBinary], [reserve.Policy.Restore]), or keep the limiter in a file or a
-// database (package shared).
+// A new limiter starts with nothing used, so a program that is restarted at noon may use its daily quota twice. Save the
+// count ([reserve.Limiter.AppendBinary], [reserve.Policy.Restore]), or keep the limiter in a file or a database (package
+// shared).
 //
 // # Changes
 //
@@ -49,6 +46,4 @@
 // period's usual length (24 h, 7 days, 30.436875 days). Waiting requests are granted no later than they were promised,
 // except after a pause, a call that is out or a server's word; with Retime they wait as the new quota says. SetPolicy
 // may change the period too, and keeps what is used of the present period.
-//
-// A waiting request takes 64 bytes.
 package calendar

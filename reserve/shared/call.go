@@ -15,8 +15,7 @@ import (
 
 func (l *Limiter) send(ctx context.Context, list []*request) error {
 	begin, n := l.now(), l.node()
-	// Permits granted without the server are charged once it has answered again: a charge whose answer is lost is
-	// forgotten.
+	// Not before the server has answered again: a charge whose answer is lost is forgotten.
 	owes := looks()
 	var owed int64
 	if !n.circuit.troubled.Load() {
@@ -161,8 +160,7 @@ type serverClock struct {
 	ahead int64 // what the limiter's is ahead of the server's, at most: the least that an answer has shown
 }
 
-// decided returns when the server decided, on the limiter's clock, by the fastest answer so far; if a clock was set,
-// the mapping begins anew.
+// decided returns when the server decided, on the limiter's clock, by the fastest answer since a clock was set.
 func (s *serverClock) decided(server, sent, back int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +170,6 @@ func (s *serverClock) decided(server, sent, back int64) int64 {
 	return server + s.ahead
 }
 
-// at returns a time on the server's clock; never if the first answer has not told it yet.
 func (s *serverClock) at(t int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A circuit keeps callers from waiting for a server that does not answer: see "When the store fails". Where every
-// fourth call fails, three failures in a row are no outage. Probes are at multiples of the distance since 1970.
+// A circuit keeps callers from waiting for a server that does not answer: see "When the store fails". Probes are at
+// multiples of the distance since 1970.
 type circuit struct {
 	troubled atomic.Bool  // since the last answer something failed; so that asking costs a load
 	answered atomic.Int64 // when the last answer came; 0: none

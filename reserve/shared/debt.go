@@ -60,8 +60,7 @@ func (l *Limiter) takeOwed(now int64) (due charge, all int64) {
 	return charge{permits: o.due(all, now, c, l.ahead()), age: max(0, now-o.last.Load()), bounded: true}, all
 }
 
-// due returns how many permits are charged: at most a capacity and those whose time is still ahead, less what was
-// lost.
+// due: at most a capacity and those permits whose time is still ahead, less what was lost.
 func (o *debtAfterOutage) due(permits, now int64, c *smooth.Curve, ahead float64) int {
 	if c.Interval == 0 || permits == 0 { // there is no limit
 		return 0
@@ -72,7 +71,7 @@ func (o *debtAfterOutage) due(permits, now int64, c *smooth.Curve, ahead float64
 	return int(math.Ceil(max(0, min(float64(permits), max(1, c.Capacity)+ahead-lost, 1<<53))))
 }
 
-// forgotten reports whether all that is owed would have overflowed by now.
+// forgotten: all that is owed would have overflowed by now.
 func (o *debtAfterOutage) forgotten(now int64, c *smooth.Curve) bool {
 	return float64(o.due(o.permits.Load(), now, c, 0)) <= float64(now-o.last.Load())*c.Refill
 }

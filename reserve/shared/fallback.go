@@ -45,8 +45,7 @@ func (l *Limiter) fallback(slow bool) (*reserve.Limiter, error) {
 	if !without {
 		free = free.Add(time.Duration(l.debt()))
 	}
-	// An earlier outage's fallback is used again only for its debt: what it has stored since was the store's to
-	// grant.
+	// An earlier outage's is used again only for its debt: what it has stored since was the store's to grant.
 	if l.alone != nil && l.without == without && (l.since == answered || l.alone.NextFree().After(free)) {
 		return l.alone, nil
 	}
@@ -104,7 +103,7 @@ func (l *Limiter) ahead() float64 {
 	if l.alone == nil || l.mode == open {
 		return 0
 	}
-	if !l.alone.NextFree().After(time.Now()) { // nothing is promised for times to come
+	if !l.alone.NextFree().After(time.Now()) {
 		return 0
 	}
 	last := l.begin.Add(time.Duration(l.owed.last.Load()))

@@ -11,8 +11,7 @@ import (
 )
 
 // A journal is the state of a limiter in a [Store]: a saved ledger and the records since. A new request goes at once if
-// it delays no promise, otherwise after the last waiting request. Times are nanoseconds on the store's clock; if that
-// was set back, all are moved with it.
+// it delays no promise, otherwise after the last waiting request. Times are nanoseconds on the store's clock.
 type journal struct {
 	terms   *terms
 	saved   []byte // AppendState's, at then; nil: a new ledger's
@@ -84,8 +83,7 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration)
 	return written, j.keep(o.after.wait)
 }
 
-// change does what an order does beside asking, and reports whether anything has changed: the terms, which a refused
-// request finds out, too.
+// change does what an order does beside asking.
 func (j *journal) change(o *order) (changed bool) {
 	changed = o.next != nil || o.pause != 0 || len(o.charges) > 0
 	for i := range o.refunds {
@@ -164,7 +162,7 @@ func (j *journal) newestGrant() record {
 
 func (j *journal) lastGrant() int64 { return max(j.now, j.newestGrant().at) }
 
-// closeUp moves records that followed given-back requests behind the last waiting request.
+// closeUp moves records behind the last waiting request.
 func (j *journal) closeUp() {
 	from, moved := j.lastGrant(), false
 	for i := range j.records {

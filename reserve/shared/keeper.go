@@ -9,8 +9,7 @@ import (
 )
 
 type keeper interface {
-	// decide decides an order at most once, and fills in the answers. After o.notAfter (keeper's clock) it answers
-	// only the time.
+	// decide decides an order at most once, and fills in the answers; after o.notAfter only the time.
 	decide(ctx context.Context, key string, o *order) error
 }
 
@@ -35,14 +34,13 @@ type order struct {
 	buffer  []byte   // the keeper's
 }
 
-// A wanted is a request for permits within limit, decided by then. If look is set, the answer says how long that many
-// would wait after the order.
+// A wanted is a request for permits within limit.
 type wanted struct {
 	permits int
 	limit   int64 // nanoseconds; negative: the caller's time is up
 	by      int64 // on the keeper's clock: if it is decided later, its caller will have left
-	look    bool
-	uses    bool // the asking process tells when uses begin and end
+	look    bool  // the answer says how long as many would wait after the order
+	uses    bool  // the asking process tells when uses begin and end
 }
 
 type answer struct {

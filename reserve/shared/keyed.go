@@ -14,8 +14,7 @@ import (
 )
 
 // Keyed is a limiter for each key: tenants, users, addresses. In the store each key is a limiter of its own:
-// "pace:users:{...}" for a policy that [reserve.WithName] has named "users", with a hash of the key, which may be a
-// secret, or long.
+// "pace:users:{...}" for a policy that [reserve.WithName] has named "users", with a hash of the key.
 //
 // Processes whose policies have one name share the limits, also while a deploy changes the policy. A policy without a
 // name has one made of its numbers: with a changed policy each key begins anew.
@@ -108,7 +107,7 @@ func (k *Keyed) Len() int {
 // swept keys are looked at for each new key: more than one, so that useless keys can't outgrow the rest.
 const swept = 4
 
-// stored returns the key's name in the store. What a client chose can't be another limiter's name.
+// stored returns the key's name in the store, which can't be another limiter's.
 func (k *Keyed) stored(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return k.under + base64.RawURLEncoding.EncodeToString(sum[:16]) + "}"

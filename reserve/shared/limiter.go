@@ -23,8 +23,7 @@ import (
 // separate calls.
 //
 // Methods that ask the store return an *[UnavailableError] if that fails, a *[ConfigError] if the store refuses the
-// key, and the cause of a context that is done. A request waits for its own call and for the one or two before it (more
-// where over 256 requests wait). What a call gets for a caller whose context has ended goes back.
+// key, and the cause of a context that is done. What a call gets for a caller whose context has ended goes back.
 type Limiter struct {
 	*family
 	key   string // in the store
@@ -32,7 +31,7 @@ type Limiter struct {
 	queue queue[*request]
 	busy  atomic.Int64  // no request is granted at once before then, as far as an answer is believed
 	due   atomic.Int64  // when it can, by that answer
-	left  atomic.Uint64 // the bits of the permits that could be used at once, by that answer; +Inf: none has come
+	left  atomic.Uint64 // the bits of the permits that could be used at once, by that answer; +Inf: there was none
 	owed  debtAfterOutage
 	stock stock
 	name  string // for errors; "": see family
@@ -55,8 +54,7 @@ type family struct {
 	limitName string // reserve.WithName's
 }
 
-// New returns the limiter of a name, kept in Redis by Redis's clock; a new name is a full limiter. Of the policy it
-// takes the curve, rate, longest wait and way of paying. Redis forgets a limiter that was idle for long enough to fill.
+// New returns the limiter of a name, kept in Redis by Redis's clock. A new name is a full limiter.
 //
 // It returns a *[CurveError] for a policy that the script can't do (see [NewIn]), a *[reserve.OptionError] for
 // reserve.WithStored of a part, and a *[reserve.ValueError] for a bad or nil argument or option, and for a client whose
@@ -106,11 +104,9 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 	return l.ReserveWithin(ctx, n, reserve.Forever)
 }
 
-// ReserveWithin is [reserve.Limiter.ReserveWithin], and returns a *[reserve.SizeError] if no time ever comes. If the
-// context ends during the call, its permits are given back.
+// ReserveWithin is [reserve.Limiter.ReserveWithin], and returns a *[reserve.SizeError] if no time ever comes.
 //
-// Cancel and Settle of the reservation ask the store, and report no error: if that fails, the permits are lost. A
-// request that settles for less while it waits for its own permits may go earlier.
+// Cancel and Settle of the reservation ask the store, and report no error: if that fails, the permits are lost.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	p, err := l.reserve(ctx, buys(n, int64(maxWait), never))
 	if err != nil {
@@ -229,8 +225,7 @@ func (l *Limiter) refused(ctx context.Context, r *request, maxWait time.Duration
 	return e
 }
 
-// do sends a request. If it returns the context's end or errPatience, the request may be under way: the caller must
-// not touch it.
+// do sends a request. After the context's end or errPatience it may be under way: the caller must not touch it.
 func (l *Limiter) do(ctx context.Context, r *request) error {
 	if err := done.Cause(ctx); err != nil {
 		return err

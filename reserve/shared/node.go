@@ -22,8 +22,8 @@ type node struct {
 	dials   bool // its calls make connections
 }
 
-// decide ends with the context, in which the keeper's call may go on: then over is false, and the order is the call's.
-// While the server does not answer, the call has three times longer: so a connection to a server far away can be made.
+// decide ends with the context. If over is false, the keeper's call goes on, and the order is its own. While the server
+// does not answer, the call has longer: so a connection to a server far away can be made.
 func (n *node) decide(ctx context.Context, key string, o *order, timeout time.Duration) (over bool, err error) {
 	longer, cancel := ctx, func() {}
 	if n.dials && (n.circuit.answered.Load() == 0 || n.circuit.troubled.Load()) {

@@ -11,9 +11,9 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A queue sends entries in lists: entries that arrive during calls share the next. A caller that need not queue, and
-// does not leave before the answer, makes the call; otherwise a goroutine does, since a caller that leaves would cost
-// the client a connection. A limiter's entries are requests; a server's are the calls for many keys.
+// A queue sends entries in lists: entries that arrive during calls share the next. A goroutine makes the call where the
+// caller queues or may leave before the answer, which would cost the client a connection. A limiter's entries are
+// requests; a server's are the calls for many keys.
 type queue[T queued[T]] struct {
 	send func(context.Context, []T) error // a returned error is for the waiting entries too
 	fill func(T) bool                     // answers an entry that has waited without a call, if it can; or nil
@@ -45,11 +45,10 @@ type place struct {
 func (p *place) at() *place { return p }
 
 const (
-	// maxCalls keep a server busy while answers travel: two decide as much as four, in four fifths of the server's
-	// time. Where callers queue for permits it is one: calls may overtake each other.
+	// maxCalls keep a server busy while answers travel: two decide as much as four. Where callers queue for permits it
+	// is one: calls may overtake each other.
 	maxCalls = 2
-	// maxList bounds how long one script runs (a few hundred microseconds), and how long the first call of a pipeline
-	// waits for the last (some milliseconds).
+	// maxList bounds how long one script runs: a few hundred microseconds.
 	maxList = 256
 )
 
@@ -64,8 +63,8 @@ const (
 
 const never = saturate.Never
 
-// do returns the context's cause if that ends first, and errPatience when the entry's time is up. A call's error is in
-// the entry. If the client panics, so does a caller of the call.
+// do returns the context's cause, or errPatience when the entry's time is up. A call's error is in the entry. If the
+// client panics, so does a caller of the call.
 func (q *queue[T]) do(ctx context.Context, r T) error {
 	p := r.at()
 	patience := time.Duration(p.by - q.now())

@@ -104,8 +104,7 @@ func (j *journal) collects(r record, of *rules, earliest int64) int64 {
 	return max(earliest, r.at-toWait((float64(r.amount)-of.curve.Capacity)*of.curve.Interval))
 }
 
-// tail returns the ledger behind all waiting requests. Permits given back before them are for requests that go at
-// once: by the last one's time the store would have overflowed.
+// tail returns the ledger behind all waiting requests. Permits given back before them are for requests that go at once.
 func (j *journal) tail() engine.Ledger {
 	if j.behind != nil {
 		return j.behind

@@ -19,14 +19,13 @@ import (
 // Eval runs the script on one key with one argument and returns its answer, a string of bytes. It must run it at most
 // once (a repeated charge counts twice), return when the context ends, and not keep arg. It should send the script's
 // hash (EVALSHA), and the source (EVAL) if the server answers NOSCRIPT. The text of a server's error begins with
-// Redis's own: "WRONGTYPE", "OOM". A panic reaches a caller; the others get an *[UnavailableError].
+// Redis's own: "WRONGTYPE", "OOM".
 //
 // A Scripter may also have these methods:
 //
 //   - Check() error: [New] returns its error.
 //   - Reload(context.Context) looks again where a server is, before it is probed.
-//   - Node(key string) string names the server of a key, without blocking for long. Each server then has its own
-//     circuit, clock and pipeline.
+//   - Node(key string) string names the server of a key, without blocking. Each then has its own circuit and pipeline.
 type Scripter interface {
 	Eval(ctx context.Context, script *Script, key string, arg []byte) (answer []byte, err error)
 }
@@ -63,7 +62,6 @@ type keyCall struct {
 
 func (c *keyCall) undo() (*keyCall, bool) { return nil, false }
 
-// eval lets calls for several keys go together.
 func (k *scriptKeeper) eval(ctx context.Context, key string, arg []byte) ([]byte, error) {
 	if k.many.send == nil {
 		return k.Eval(ctx, k.settings.script, key, arg)
@@ -195,7 +193,7 @@ func (o *order) read(answer []byte) error {
 	return nil
 }
 
-// answerOf decodes a wait: -1 - wait says that a request is refused.
+// answerOf decodes a wait; -1 - wait is a refused request's.
 func answerOf(wait float64) answer {
 	if wait < 0 {
 		return answer{wait: toWait(-1 - wait)}

@@ -76,8 +76,7 @@ func (j *journal) look() outlook {
 }
 
 // keep returns how long the journal is needed: until all is paid, and the store is full, for the slowest terms that it
-// has had, too: forgotten earlier, it would be full for them. For a window and a calendar that is three lengths, and
-// one more for each that the requests use up.
+// has had, too. For a window and a calendar that is three lengths, and one more for each that the requests use up.
 func (j *journal) keep(wait int64) time.Duration {
 	of := j.terms.curve
 	length := max(of.Capacity/of.Rate*1e9, float64(j.slowest))

@@ -9,7 +9,7 @@ type state struct {
 	deferred     float64 // permits that may be used at once in spite of the debt
 }
 
-// sell repeats the script's steps for a granted request, which saves sending their results.
+// sell repeats the script's steps for a granted request: their results are not sent.
 func (s *state) sell(t *terms, permits int, wait int64) slot {
 	sold := slot{sold: s.time, permits: permits, terms: t}
 	taken, cost := t.curve.Price(s.stored, float64(permits))

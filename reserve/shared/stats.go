@@ -65,8 +65,8 @@ type Snapshot struct {
 	Wait  time.Duration // until a request for one permit, made now, would be granted
 }
 
-// Snapshot returns the state of the limiter, by a call, and takes nothing. At 10/s, with 10 stored, after TryAcquire(6)
-// and TryAcquire(9) Level is -5 and Wait 500 ms.
+// Snapshot returns the state of the limiter, by a call. At 10/s, with 10 stored, after TryAcquire(6) and TryAcquire(9)
+// Level is -5 and Wait 500 ms.
 func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
 	o, err := l.look(ctx)
 	if err != nil {
@@ -93,8 +93,7 @@ type Decision struct {
 }
 
 // Decide is [Limiter.TryAcquire] that also returns, by the same call, what is left and when the next n are due. At
-// 1/s, with 10 stored, Decide(1) is granted, with 9 left. After ten more it is not granted, 0 are left, and the next
-// is due in 1 s.
+// 1/s, with 10 stored, Decide(1) is granted, with 9 left. After ten more it is refused, with a Wait of 1 s.
 func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 	t := l.terms.Load()
 	if now := l.now(); n > 0 && now < l.busy.Load() {

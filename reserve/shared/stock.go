@@ -27,14 +27,14 @@ type stock struct {
 }
 
 const (
-	// bought: as many permits as callers got in the time of so many calls. That is more than they can use; with fewer,
-	// two limits that are asked one after the other slow each other's callers, and both buy less and less.
+	// bought: as many permits as callers got in the time of so many calls. With fewer, two limits that are asked one
+	// after the other slow each other's callers, and both buy less and less.
 	boughtCalls = 8
 	// kept: at most so many calls before their time, and after it.
 	keptCalls = 2
 )
 
-// fill answers a request for permits from the stock. A decision is about all processes, so the store makes it.
+// fill answers a request for permits from the stock.
 func (l *Limiter) fill(r *request) bool {
 	s, now := &l.stock, l.now()
 	if s.most == 0 || r.permits < 1 || r.look {
@@ -91,8 +91,8 @@ func (l *Limiter) errand(list []*request, begin int64) (e errand) {
 	return e
 }
 
-// wants returns how many lots a call buys, and their permits: as many as the largest request of late, if that is not
-// rare or costs others little. The rate is in permits a nanosecond.
+// wants returns how many lots a call buys, and their permits: as many as the largest request of late, unless it is rare.
+// The rate is in permits a nanosecond.
 func (s *stock) wants(now int64, rate float64) (lots, size int) {
 	mean := float64(s.permits) / float64(s.granted)
 	each := math.Ceil(min(s.largest, max(2*mean, rate*float64(keptCalls*s.trip))))
@@ -103,7 +103,6 @@ func (s *stock) wants(now int64, rate float64) (lots, size int) {
 	return int(min(float64(s.most-len(s.lots)), permits/each)), int(each)
 }
 
-// answered counts the requests of a call, and keeps what its errand has bought.
 func (s *stock) answered(list []*request, e errand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +130,7 @@ func (s *stock) took(trip int64) {
 	s.trip += (trip - s.trip) / 8
 }
 
-// stale reports whether nobody may use a lot any more, which then goes back with the next call.
+// stale: nobody may use the lot any more; it goes back with the next call.
 func (s *stock) stale(of *request, now int64) bool {
 	return saturate.Add(of.ready, keptCalls*s.trip) < now
 }
@@ -144,8 +143,7 @@ func (s *stock) giveBack(now int64) (refunds []*request) {
 	return refunds
 }
 
-// watch looks again soon. A lot is for two calls' time after the store's answer, and kept for as long: so what is left
-// goes back within six.
+// watch looks again soon: what is left goes back within six calls' time.
 func (s *stock) watch() {
 	if s.timer == nil && len(s.lots) > 0 {
 		s.timer = time.AfterFunc(time.Duration(keptCalls*s.trip)+1, s.flush)

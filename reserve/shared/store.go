@@ -15,17 +15,16 @@ import (
 // A Store keeps the states of limiters for several processes: it can replace a value atomically.
 //
 // Update replaces the value at key by the result of f, atomically, and keeps it for at least keep. If f returns an
-// error, nothing is written, and Update returns (or wraps) it. Update returns when the context ends.
+// error, nothing is written, and Update returns (or wraps) it. Update returns when the context ends; if not, it is left
+// to itself.
 //
 // f gets nil if there is no value, and the store's time, or the zero time if the store has no clock. Then the
-// processes' clocks must differ by less than half a second: so far the later time counts; beyond that, each change of
-// the writer looks like time that has passed. f has no effects, may be called more than once, and does not keep old.
-// After Update has returned, it returns an error. An Update that does not return when the context ends is left to
-// itself.
+// processes' clocks must differ by less than half a second. f has no effects, may be called more than once, and does
+// not keep old. After Update has returned, it returns an error.
 //
-// A value takes some 120 bytes, and 4 to 8 for each of the last 512 requests since the limiter was full; a window's 2
-// to 12 for each other request in it. Every waiting request is in it: with 10,000, each call reads and writes 60 kB,
-// and takes 0.7 ms beside the store's time. A key is the prefix and the name: "pace:{api}".
+// A key is the prefix and the name: "pace:{api}". A value takes some 120 bytes, and 4 to 8 for each of the last 512
+// requests since the limiter was full; a window's 2 to 12 for each request in it. Every waiting request is in it: with
+// 10,000, each call reads and writes 60 kB, and takes 0.7 ms beside the store's time.
 //
 // An error that wraps [ErrNotWritten] says that nothing was written for sure: no permits count as charged. A
 // *[ConfigError] reaches every caller.
@@ -43,10 +42,9 @@ var ErrNotWritten = errors.New("shared: nothing was written")
 // NewIn is [New] for a [Store]. The policy may also be a window's, a calendar's, or any that can be saved
 // ([reserve.Limiter.AppendBinary]): 5,000 a day for all processes and runs of a program together.
 //
-// Under package outbound a window and a calendar count a permit until the answer is there, as everywhere. The end of a
-// use is told by a call of its own, which nobody waits for and which goes with others, and so is, each 20 s, a use of
-// over 250 ms. A caller that waits while permits are in use asks again when its time has come. A killed process's uses
-// end a minute after its last word. With [WithAhead], permits count by their grant.
+// Under package outbound a window and a calendar count a permit until the answer is there. The end of a use is told by
+// a call that nobody waits for, and so is, each 20 s, a use of over 250 ms. A killed process's uses end a minute after
+// its last word. With [WithAhead], permits count by their grant.
 func NewIn(store Store, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	return newOne(ofStore(store), name, policy, opts)
 }
@@ -127,8 +125,7 @@ func (k *storeKeeper) now(at time.Time) int64 {
 	return at.UnixNano()
 }
 
-// Memory returns a store in memory, for tests. It forgets nothing, and works in a testing/synctest bubble, without a
-// clock of its own.
+// Memory returns a store in memory, for tests, also in a testing/synctest bubble. It forgets nothing.
 func Memory() Store { return &memory{values: map[string][]byte{}} }
 
 type memory struct {

@@ -9,10 +9,9 @@ import (
 
 func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
 
-// SetRate changes the rate of this process's requests, from now on. Other processes keep theirs. Promised times stay.
-// Stored permits stay with a capacity in permits, and otherwise scale with the capacity. It returns a
-// *[reserve.ValueError] for a rate that is not positive, and a *[reserve.OptionError] for a window or a calendar. After
-// any error the old rate stays.
+// SetRate changes the rate of this process's requests, from now on. Promised times stay. Stored permits stay with a
+// capacity in permits, and otherwise scale with the capacity. It returns a *[reserve.ValueError] for a rate that is not
+// positive, and a *[reserve.OptionError] for a window or a calendar. After any error the old rate stays.
 func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if !(permitsPerSecond > 0) {
 		return valueError("rate", permitsPerSecond, "a positive number of permits per second")
@@ -62,7 +61,7 @@ func (l *Limiter) look(ctx context.Context) (outlook, error) {
 }
 
 // PauseUntil keeps every process from getting or storing permits before t, by this process's clock. Earlier promises
-// stay. A later PauseUntil extends the pause; an earlier t changes nothing. In a [Store] a pause is at most 36 years.
+// stay. An earlier t than that of a pause changes nothing. In a [Store] a pause is at most 36 years.
 func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	return l.pauseUntil(ctx, t, false)
 }
@@ -75,9 +74,8 @@ func (l *Limiter) pauseUntil(ctx context.Context, t time.Time, stop bool) error 
 	return l.change(ctx, change{pause: max(0, int64(time.Until(t))), stop: stop})
 }
 
-// Resume ends a pause now, whichever process began it. Times promised during the pause stay; later requests go
-// before its end as far as those leave room. A pause for whose end stored permits were promised goes on, or they
-// would be sold twice.
+// Resume ends a pause now, whichever process began it. Times promised during the pause stay. A pause for whose end
+// stored permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
 	return l.change(ctx, change{pause: resume})
 }

@@ -7,11 +7,10 @@ import (
 	"github.com/nextfree/pace/internal/engine"
 )
 
-// A server counts a call between its sending and its answer, so a window and a quota by the calendar count permits
-// until their use ends: the record of its request moves to that time (ended). While a use goes on (begun), its permits
-// count as of now, and its record has the time of the latest word of it. The end is told by a call of its own, which no
-// caller waits for, and the beginning only if a use lasts: until then the permits count by their grant. A promise made
-// while permits are in use comes true if they come back at once, so a request asks again when its time has come.
+// A window and a quota by the calendar count permits until their use ends: the record of the request moves to that time
+// (ended). While a use goes on (begun), its permits count as of now, and its record has the time of the latest word of
+// it. The beginning is told only if a use lasts: until then the permits count by their grant. A promise made while
+// permits are in use comes true if they come back at once, so a request asks again when its time has come.
 
 const (
 	tellUse   = 250 * time.Millisecond // a use that lasts for so long is told, and again each renewUse
@@ -36,7 +35,6 @@ type useAged struct {
 // recent is how long a process takes at most to tell of a use.
 const recent = 8 * tellUse
 
-// use writes what is told of a request's use, if its record is still there.
 func (j *journal) use(u useAged) (written bool) {
 	i := slices.IndexFunc(j.records, func(r record) bool { return r.number == u.record })
 	if i < 0 || j.records[i].kind != granted && j.records[i].kind != begun {
@@ -79,8 +77,8 @@ func (j *journal) unsure(uses bool) bool {
 	return (uses || j.uses) && slices.ContainsFunc(j.records, j.open)
 }
 
-// settled returns how many of the first n records can become part of the saved ledger: those before the first one of
-// whose use nothing may have been told yet.
+// settled counts, of the first n records, those before the first of whose use nothing may have been told yet: they can
+// become part of the saved ledger.
 func (j *journal) settled(n int) int {
 	if j.uses {
 		if i := slices.IndexFunc(j.records[:n], func(r record) bool { return r.kind == granted && j.open(r) }); i >= 0 {

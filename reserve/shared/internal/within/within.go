@@ -17,9 +17,8 @@ type Calls struct {
 }
 
 const (
-	// mostLeft calls hang at most, each in a goroutine, and often on a connection or in a thread; one more each pause
-	// finds out whether new calls hang, too, since a connection to a machine that is gone hangs for a quarter of an
-	// hour.
+	// mostLeft calls hang at most, and one more each pause: a connection to a machine that is gone hangs for a quarter of
+	// an hour.
 	mostLeft = 8
 	pause    = 10 * time.Second
 )
