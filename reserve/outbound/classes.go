@@ -10,11 +10,8 @@ import (
 )
 
 // WithClasses orders waiting requests with the same keys as package fair does: people before a batch, tenants by their
-// shares. The function returns a request's class and tenant; nil: what [fair.With] put into its context. The
-// class "" is the first one, if no other has that name.
-//
-//	outbound.New(nil, limiter, outbound.WithClasses(nil,
-//		fair.Class{Name: "people", Priority: 1}, fair.Class{Name: "batch"}))
+// shares. The function returns a request's class and tenant; nil: what [fair.With] put into its context. The class ""
+// is the first one, if no other has that name.
 //
 // Shares are of the permits of the limit at which a request costs most; its used permits correct its tenant's account.
 // Tenants have equal weights. A retry keeps its place among its tenant's requests. A class's own Limit is charged as

@@ -61,8 +61,6 @@ func checked(ok bool, name string, value any, want string, change func(*settings
 //	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
 //	outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))
 //
-// # Find the key
-//
 // Calls that share a limit on the server have the same key. If the key is too wide, a refusal stops unconcerned calls:
 // GitHub's core calls and searches behind one limiter take seven times as long as they must. If it is too narrow, calls
 // miss each other's refusals.
@@ -72,12 +70,13 @@ func checked(ok bool, name string, value any, want string, change func(*settings
 //	the calls to one host                PerKey(Host, hosts.For)
 //	the calls of one user of a host      PerKey(Credential, users.For)
 //	the calls to one endpoint            PerKey(func(r *http.Request) string { return r.URL.Path }, routes.For)
-//	all calls, and those to an endpoint  New(nil, limiter, PerKey(path, routes.For))
 //	requests a minute, tokens a minute   New(nil, requests, WithLimit(Limit{Name: "tokens", …}))
 //	what the server says                 New(nil, nil)
 //
+// # Learned keys
+//
 // Some servers name the limit in responses: GitHub in X-RateLimit-Resource, Discord in X-RateLimit-Bucket, others in
-// RateLimit-Policy. If a server names none, two paths have two limits if their responses differ in the limit's size, or
+// RateLimit-Policy. Where none is named, two paths have two limits if their responses differ in the limit's size, or
 // for some seconds in the end of its window, as X's do. With New(nil, nil) the transport learns these names for each
 // credential; beside limits of your own only after the server has named two to the calls of one key. A call has the
 // limit that its method and path named last. A new path has the limit of its longest known prefix, if two paths there
@@ -90,9 +89,9 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 }
 
 // WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for each key.
-// Default: no bound. A request holds its place until the response's body is closed, or there is no response; this costs
-// one round trip for each. It takes place and permits together, so a stalled server gets no burst. Waits for a place
-// can't be predicted, so errors of [WithMaxWait] and deadlines come when these are over.
+// Default: no bound. A request takes its place together with its permits, so a stalled server gets no burst, and holds
+// it until the response's body is closed, or there is no response. Waits for a place can't be predicted, so errors of
+// [WithMaxWait] and deadlines come when these are over.
 //
 // With WithMaxInFlight(8) at a server that works on 8 requests at a time, 160 ms each, 64 callers get 50 answers a
 // second and no 503.
@@ -126,9 +125,9 @@ func WithDialect(d Dialect) Option {
 	})
 }
 
-// WithMaxWait sets the longest wait of a request, beside its deadline and the limiter's own longest wait. If it would
-// be longer, RoundTrip returns a *[reserve.WaitError] at once. Negative counts as 0. Default: [reserve.Forever]. If the
-// server stops the key meanwhile, the wait may be longer.
+// WithMaxWait sets the longest wait of a request, beside its deadline and the limiter's own. If it would be longer,
+// RoundTrip returns a *[reserve.WaitError] at once; a later stop by the server may make it longer. Negative counts as
+// 0. Default: [reserve.Forever].
 func WithMaxWait(d time.Duration) Option {
 	return set(func(s *settings) { s.maxWait = max(0, d) })
 }
@@ -147,13 +146,13 @@ func WithRetries(n int) Option {
 }
 
 // RetryNonIdempotent lets [WithRetries] repeat any request after a 503 without a time, and [NewUpstreams] also after
-// 5xx and a broken connection. The server may have carried it out: an order may be placed twice. Default: only
-// idempotent methods, such as GET and PUT, and requests with an Idempotency-Key.
+// 5xx and a broken connection: an order may be placed twice. Default: only idempotent methods, such as GET and PUT, and
+// requests with an Idempotency-Key.
 func RetryNonIdempotent() Option { return set(func(s *settings) { s.repeatAny = true }) }
 
 // PauseRefused makes a refusal stop only the refused request; without [WithRetries] it stops nothing. Default: the
-// whole key stops, as GitHub and Discord require. It suits lenient servers, best with [Adaptive]: a stop of 1 s where
-// permits come back after 20 ms costs 50 requests.
+// whole key stops, as GitHub and Discord require. It suits lenient servers: a stop of 1 s where permits come back after
+// 20 ms costs 50 requests.
 func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = true }) }
 
 // Adaptive finds the rate that the server accepts, in permits, for each limit whose limiter has Rate and SetRate, as
@@ -161,13 +160,15 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 // its own: below it, calls are spaced evenly as well.
 //
 // A refusal cuts the rate by a tenth, once for all refusals of one event; the first at an unproven rate cuts it to 0.6.
-// A period without a refusal raises it by a tenth. A period is 10 s and 25 requests, and at least 25 s for a stop of a
-// second; after two longer stops in a row it is 25 times their length. After three without a refusal growth quickens. A
-// rate that lasted is back within the length of a single stop, at most 25 s. In the steady state fewer than 3 % of the
-// requests are refused at 1/s, 1.5 % at 3/s, 0.2 % at 50/s, and stops take 4 % of the time. The rate stays below twice
-// the rate of answers, and is at least a request in 2 minutes (in 2 seconds while nothing is accepted). A rate that the
-// server states is used at once, less 2 %. What is left of a window is spent at once, or spread over its rest while
-// other programs use it too. If that is less than a request costs, the limit stops until the window's end.
+// A period without a refusal raises it by a tenth, and faster after three. A period is 10 s and 25 requests, and at
+// least 25 s for a stop of a second; after two longer stops in a row it is 25 times their length. A rate that lasted is
+// back within the length of a single stop, at most 25 s. In the steady state fewer than 3 % of the requests are refused
+// at 1/s, 1.5 % at 3/s, 0.2 % at 50/s, and stops take 4 % of the time. The rate stays below twice the rate of answers,
+// and is at least a request in 2 minutes (in 2 seconds while nothing is accepted).
+//
+// A rate that the server states is used at once, less 2 %. What is left of a window is spent at once, or spread over
+// its rest while other programs use it too. If that is less than a request costs, the limit stops until the window's
+// end.
 //
 // Programs may share a limit: 3, 10, 30 and 100 of them use all of a bucket of 100/s in about equal parts, and 0.3,
 // 0.8, 2.2 and 4.2 % of their requests are refused. One that comes late has its share after a minute, and up to four of
@@ -189,9 +190,9 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 // A limit that is not adaptive keeps its rate. If it is refused all the same, its requests go 4 % slower by the same
 // law, 8 % at most; and what goes at once is found: see [New].
 //
-// Limits without a rate are found by the same law, also without the option: see [New]. With it they are found before a
-// refusal. The first request goes alone. If its response states no rate, the rate starts at 16 requests/s and doubles
-// every 0.3 s until the first refusal. Give requests a deadline, or [WithMaxWait], if a server may never answer.
+// Limits without a rate are found also without the option, after a refusal: see New. With it, the first request goes
+// alone. If its response states no rate, the rate starts at 16 requests/s and doubles every 0.3 s until the first
+// refusal. Give requests a deadline, or [WithMaxWait], if a server may never answer.
 //
 // A limiter belongs to one adaptive transport. Setting its rate elsewhere sets a new ceiling and begins anew.
 func Adaptive() Option { return set(func(s *settings) { s.adaptive = true }) }
@@ -199,7 +200,7 @@ func Adaptive() Option { return set(func(s *settings) { s.adaptive = true }) }
 // WithExpiry sets the function that says until when a request must be sent; zero: whenever. A request that can't be
 // sent in time gets an *[ExpiredError] at once. Default: AWS's X-Amz-Date and 5 minutes, the same headers of Azure,
 // Alibaba, Huawei and Tencent Cloud (5 or 15 minutes) and of exchanges (5 s or 30 s), and signed addresses. A signature
-// that has ended when the request comes counts from then: it is by another clock.
+// that has ended when the request comes counts from then.
 //
 // Better sign below this transport, in its base: then each attempt has a fresh signature.
 func WithExpiry(f func(r *http.Request) time.Time) Option {
@@ -212,9 +213,9 @@ func WithExpiry(f func(r *http.Request) time.Time) Option {
 func WithHooks(h Hooks) Option { return set(func(s *settings) { s.hooks = h }) }
 
 // WithLogger logs, at level Info, requests that wait longer than a time (a second is a good value): when it has passed,
-// with the limit's name, the reason and about until when, and when the wait is over. It writes at most one line of each
-// kind a second, with the number left out. It also logs when a told limit does not fit the server: see
-// [LimitState.Misfit]. Default: no log.
+// with the limit's name, the reason and about until when, and when the wait is over. It also logs a told limit that
+// does not fit the server: see [LimitState.Misfit]. It writes at most one line of each kind a second, with the number
+// left out. Default: no log.
 func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
 	return checked(l != nil, "WithLogger", nil, "a logger", func(s *settings) {
 		s.log = &waitLog{logger: l, longerThan: longerThan}
@@ -244,14 +245,9 @@ func (s *settings) checkRetries() error {
 // WithLimit adds a limit with its own cost. A request gets the permits of all its limits or none. Each limit is
 // settled, stopped and adapted by itself.
 //
-//	outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{
-//		Name: "tokens", Limiter: tokens, Cost: estimate, Used: usage,
-//	}))
-//
 // At 10 requests/s and 800 tokens/s, requests of 160 tokens go at 5/s, and requests of 8 tokens at 10/s. A request that
 // costs more than a limit ever holds goes when the limit is full, and pays the rest afterwards. With several limits,
-// late wake-ups lose time at limits below 100 permits/s that save up nothing: at 10/s, 10 ms late gives 9/s. Faster
-// limits are charged up to 2 ms early.
+// late wake-ups lose time at limits below 100 permits/s that save up nothing: at 10/s, 10 ms late gives 9/s.
 func WithLimit(l Limit) Option {
 	return func(s *settings) error {
 		of, list := limit{

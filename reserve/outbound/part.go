@@ -18,10 +18,9 @@ type part struct {
 }
 
 // Only makes options hold for some of the requests: the limits of [WithLimit], [PerKey] and [WithMaxInFlight],
-// [WithDialect] and [WithMaxRetryAfter]. A request for which no limit holds is paced as without them. Refusals and
-// headers concern the limits of such options before those for all requests; a WithMaxRetryAfter for all requests holds
-// instead of theirs. Function holds is called for each request, with its URL as the caller wrote it. Other options are
-// an error.
+// [WithDialect] and [WithMaxRetryAfter]. Refusals and headers concern these limits before those for all requests; a
+// WithMaxRetryAfter for all requests holds instead of theirs. Function holds is called for each request, with its URL
+// as the caller wrote it. Other options are an error.
 //
 //	api := func(r *http.Request) bool { return r.URL.Host == "api.example.com" }
 //	outbound.New(nil, nil, outbound.Only(api, outbound.WithMaxInFlight(8)))

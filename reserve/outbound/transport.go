@@ -21,27 +21,25 @@ import (
 //
 // Requests wait for their permits, first come first served. If a waiting request gives up, those behind it move up.
 //
-// All requests of a key stop when the server refuses one and says for how long (429, 503 or 529 with Retry-After,
-// GitHub's 403), or says that nothing is left until a time. Queued requests keep their distances, so there is no herd
-// at the end. That nothing is left holds also without a time, or with one that has passed: then all wait for a second,
-// and longer each time. After a refusal without a time only the refused request waits: a second, and longer each time
-// while nothing is accepted. In a window that headers tell, and at an upstream without a limiter, one request goes
-// first after a refusal. Each accepted request lets two more go: at most as many as were out and not refused, and never
-// more than the server says are left. This does not hold if at most 4 % of the requests are refused without a time.
+// # What stops requests
 //
-// A refusal may have another status: GraphQL's 200 with the code RATE_LIMITED, AWS's 400, Slack's {"ok":false}. It may
-// not be about the rate: Stripe's lock_timeout, Okta's limit on calls at a time. Then only its call waits. [Sign] tells
-// of others. HTTP/2's ENHANCE_YOUR_CALM is a refusal without a time; the server may have begun, so it is repeated as
-// after a 503.
+// A refusal with a time (429, 503 or 529 with Retry-After, GitHub's 403) stops all requests of its key until then, and
+// so does a response that says that nothing is left until a time. Queued requests keep their distances. If the time is
+// missing or past, "nothing is left" stops the key for a second, longer each time. A refusal that says neither makes
+// only its own request wait as long: at most six retries, of 1 + 2 + 4 + 8 + 16 + 32 s, outlast a limit a minute.
 //
 // A stop lies on what the refusal names: a limit, an account, a host; else on the key. Nothing but its end lifts it. A
-// limit a minute whose refusals say no time is over after at most six retries: 1 + 2 + 4 + 8 + 16 + 32 s.
+// refusal of all calls (Discord's with X-RateLimit-Global or, with learned keys, one that says that the named limit has
+// room) stops the limiter given to [New] or a [Limit] without keys, otherwise all calls of the credential to the host.
 //
-// A request signed above the transport waits no longer than its signature lives: see [WithExpiry].
+// In a window that headers tell, and at an upstream without a limiter, one request goes first after a refusal. Each
+// accepted request lets two more go: at most as many as were out and not refused, and never more than the server says
+// are left. This does not hold if at most 4 % of the requests are refused without a time.
 //
-// A refusal may concern all calls: Discord's with X-RateLimit-Global or, with learned keys, one that says that the
-// named limit has room, as GitHub's secondary limits. It stops the limiter given to [New] or a [Limit] without keys,
-// otherwise all calls of the credential to the host.
+// A refusal may have another status: GraphQL's 200 with the code RATE_LIMITED, AWS's 400, Slack's {"ok":false}; a
+// [Sign] tells of others. If it is not about the rate (Stripe's lock_timeout, Okta's limit on calls at a time), only
+// its call waits. HTTP/2's ENHANCE_YOUR_CALM is a refusal without a time; the server may have begun, so it is repeated
+// as after a 503.
 //
 // # A worked example
 //
@@ -49,10 +47,8 @@ import (
 // goroutines make 500 calls, which takes 9.8 s at best.
 //
 //   - A limiter of 50/s: 10.0 s, none refused.
-//   - A limiter of 80/s and [Adaptive]: 11.1 s. After some 25 calls one is refused. All stop for 1 s and go on at 48/s,
-//     which grows to 50/s in 9 s.
-//   - No rate, and a server that sends RateLimit-Policy: 10.2 s, none refused. The first call goes alone, the others at
-//     49/s, the server's rate less 2 %.
+//   - A limiter of 80/s and [Adaptive]: 11.1 s. After some 25 calls one is refused. All stop for 1 s and go on at 48/s.
+//   - No rate, and a server that sends RateLimit-Policy: 10.2 s, none refused, at the server's rate less 2 %.
 type Transport struct {
 	settings
 	base   http.RoundTripper
@@ -72,8 +68,7 @@ type Transport struct {
 // All requests share the limiter, and a refusal stops all. For limits per host, user or route, see [PerKey].
 //
 // If by is nil and there is no PerKey or [WithLimit], keys are learned: an unlimited limiter for every [Host] and
-// [Credential] (Basic, Bearer, Token or Bot; not a signature), and for each limit that the host names. They stop when
-// the server says so.
+// [Credential] (Basic, Bearer, Token or Bot; not a signature), and for each limit that the host names.
 //
 // The rate of a limiter at +Inf, or of none, is found once the server refuses a request, as [Adaptive] finds it,
 // without changing the limiter; until then requests go as they come, or at a rate that the server states. If a request
@@ -89,26 +84,24 @@ type Transport struct {
 //	"N at a time"                                WithMaxInFlight(N)
 //	"after a refusal nothing for T"              Limit{Limiter: …, Penalty: T}
 //
-// The server counts a call between its sending and its answer. So a window counts a call until T after its response or
-// end, and a calendar's period counts calls that are out when it begins: the server never sees more than N calls in T.
-// This costs one round trip in each T: at 25 in 1 s and 140 ms, calls take 1.14 times as long as at best. Evenly spaced
-// calls at exactly the rate are not safe at a server that counts in windows.
+// The server counts a call between its sending and its answer. So a window counts it until T after its response or end,
+// and a calendar's period counts calls that are out when it begins: the server never sees more than N calls in T. At 25
+// in 1 s and 140 ms for a call, calls take 1.14 times as long as at best. Evenly spaced calls at exactly the rate are
+// not safe at a server that counts in windows.
 //
 // # The limiter
 //
-// A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: queued requests keep their
-// distances. Requests of other Reservers are stopped by the transport and reserve again afterwards.
+// A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil. Requests of other Reservers are
+// stopped by the transport and reserve again afterwards. Other parts of the program may use the limiter too: only the
+// first waiting request of each set of keys is in its queue.
 //
 // The limiter's rate is kept. How many requests may go at once is a guess about how the server counts: if requests
 // within the rate are refused, what was accepted of them goes at once from then on, and further ones are spaced at the
 // rate. Of window.New(50, time.Second), at a server that is a bucket of 10, some 8 go at once and 50 a second. A little
-// more is tried after 8 s or five stops, then twice as much each time; a trial that is refused is undone, and the next
-// comes after four times the time. So a neighbour that came once is forgotten within a minute. Where requests arrive
-// less evenly than they were sent, and are refused for that, the distances grow by what the answers' times differ. This
-// does not hold for limits of more than ten minutes, nor for an Exact [Limit].
-//
-// Other parts of the program may use the limiter too. Only the first waiting request of each set of keys is in its
-// queue.
+// more is tried after 8 s or five stops, then twice as much each time; a refused trial is undone, and the next comes
+// after four times the time. Where requests arrive less evenly than they were sent, and are refused for that, the
+// distances grow by what the answers' times differ. This does not hold for limits of more than ten minutes, nor for an
+// Exact [Limit].
 //
 // New returns a *[reserve.ValueError] if base or by is a nil pointer, or an option is nil or has a bad value.
 func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transport, error) {
@@ -150,12 +143,6 @@ func (t *Transport) now() time.Time { return t.watch.Now() }
 
 // NewUpstreams returns a transport that uses several keys or deployments as one: each request goes to the upstream that
 // has permits first. Parameter base is as in [New].
-//
-//	keys := []outbound.Upstream{
-//		{Base: api, Header: http.Header{"Authorization": {"Bearer " + keyA}}, By: limiterA},
-//		{Base: api, Header: http.Header{"Authorization": {"Bearer " + keyB}}, By: limiterB},
-//	}
-//	transport, err := outbound.NewUpstreams(nil, keys)
 //
 // Only one upstream is charged, chosen at the last moment; pool.WithKey in a request's context prefers the upstream
 // that served that key last. A refusal stops its upstream. If a request has no body, or has GetBody, it then goes to
