@@ -26,7 +26,7 @@ func TestBadValues(t *testing.T) {
 	day := calendar.Daily(time.UTC, 0)
 	for want, f := range map[string]func() (*reserve.Limiter, error){
 		"calendar: n is 0; want at least 1 permit": func() (*reserve.Limiter, error) { return calendar.New(0, day) },
-		"calendar: per is <nil>; want a Period of Daily, Weekly, Monthly, Every or FromFirst": func() (*reserve.Limiter, error) {
+		"calendar: per is calendar.Period{}; want a Period of Daily, Weekly, Monthly, Every or FromFirst": func() (*reserve.Limiter, error) {
 			return calendar.New(1, calendar.Period{})
 		},
 		"calendar: loc is <nil>; want a location, time.UTC for one": func() (*reserve.Limiter, error) {

@@ -1,6 +1,7 @@
 package calendar
 
 import (
+	"fmt"
 	"math"
 	"sort"
 	"time"
@@ -53,10 +54,27 @@ func Every(d time.Duration) Period { return Period{kind: every, length: d} }
 // hour, a language model's five hours.
 func FromFirst(d time.Duration) Period { return Period{kind: fromFirst, length: d} }
 
+func (p Period) String() string {
+	switch p.kind {
+	case daily:
+		return fmt.Sprintf("calendar.Daily(%v, %v)", p.loc, p.at)
+	case weekly:
+		return fmt.Sprintf("calendar.Weekly(%v, %v, %v)", p.loc, p.weekday, p.at)
+	case monthly:
+		return fmt.Sprintf("calendar.Monthly(%v, %d)", p.loc, p.day)
+	case every:
+		return fmt.Sprintf("calendar.Every(%v)", p.length)
+	case fromFirst:
+		return fmt.Sprintf("calendar.FromFirst(%v)", p.length)
+	default:
+		return "calendar.Period{}"
+	}
+}
+
 func (p Period) check() error {
 	switch {
 	case p.kind == none:
-		return valueError("per", nil, "a Period of Daily, Weekly, Monthly, Every or FromFirst")
+		return valueError("per", p, "a Period of Daily, Weekly, Monthly, Every or FromFirst")
 	case p.kind <= monthly && p.loc == nil:
 		return valueError("loc", nil, "a location, time.UTC for one")
 	case p.at < 0 || p.at >= 24*time.Hour:
