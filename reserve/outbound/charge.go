@@ -27,8 +27,8 @@ type charge struct {
 	place  *queue.Place     // its shares are of this limit's permits; nil: of another's, or there are no classes
 
 	evenAt    int          // even's index in what its place asks
-	named     bool         // by the response only: the call was not paced by it
 	said      *reply.Limit // by the response; nil: nothing
+	named     bool         // by the response only: the call was not paced by it
 	chance    bool         // a refusal would be by chance
 	tooLittle bool         // is left, as the response says: see tooLittleLeft
 	ruling    ruling
