@@ -175,7 +175,7 @@ func situations() []situation {
 	return []situation{
 		{
 			"reasoning, the server holds max_tokens", &backend{tpm: 500_000, rpm: 1e6, holds: true, takes: 20 * second, says: openAIs},
-			reasoning, OpenAI(), Limits{RequestsPerMinute: 1e6, TokensPerMinute: 500_000}, nil, 0, 0.001, 9,
+			reasoning, OpenAI(), Limits{RequestsPerMinute: 1e6, TokensPerMinute: 500_000}, nil, 0, 0.001, 12,
 		},
 		{
 			"reasoning, the server counts what is used", &backend{tpm: 500_000, rpm: 1e6, takes: 20 * second, says: openAIs},
