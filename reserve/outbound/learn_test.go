@@ -220,7 +220,7 @@ func TestDiscordsBuckets(t *testing.T) {
 		}, 1.06, 0.016},
 		{"Adaptive, a name each", true, func(base http.RoundTripper) *Transport {
 			return reserve.Must(New(base, nil, Adaptive(), WithRetries(100)))
-		}, 1.32, 0.016},
+		}, 1.42, 0.016},
 		{"New and PerKey, Adaptive", false, func(base http.RoundTripper) *Transport {
 			return reserve.Must(New(base, reserve.Must(pace.NewBursty(math.Inf(1))), Adaptive(), PerKey(path, keyed.New(unlimited).For), WithRetries(100)))
 		}, 1.04, 0.004},
