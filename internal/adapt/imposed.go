@@ -60,7 +60,7 @@ func (t *tally) count(now, sent time.Time, rate float64, refused bool) {
 	if t.since.IsZero() && refused {
 		t.since, t.rate = now, rate
 	}
-	if t.since.IsZero() || !sent.After(t.since) {
+	if t.since.IsZero() || !sent.After(t.since) || !now.After(t.since) {
 		return
 	}
 	if t.calls == 0 && math.IsInf(t.rate, 1) { // it was searched since

@@ -32,8 +32,8 @@
 //
 // Queue.mu guards the order and the places, and is never held while a permit is reserved. Queue.binding is held while
 // the queue looks, and taken before mu; where a Reserver may block, callers with a deadline don't hold it. Nothing of
-// the user's runs under mu: clocks are read before, and its promises and rates are asked in [Queue.step]. A caller takes
-// a few steps for others at most, then a goroutine goes on.
+// the user's runs under mu: clocks are read before, and its promises and rates are asked in [Queue.step]. A caller
+// takes a few steps for others at most, then a goroutine goes on.
 //
 // # Time
 //

@@ -58,7 +58,8 @@ func LoadTerms(b []byte) (c *Curve, up bool, err error) {
 		return nil, false, errNumber
 	}
 	c = &Curve{
-		Rate: of.Rate, Capacity: of.Capacity, Interval: Interval(of.Rate), Refill: of.Rate / 1e9, Fixed: of.Flags&isFixed != 0,
+		Rate: of.Rate, Capacity: of.Capacity, Interval: Interval(of.Rate), Refill: of.Rate / 1e9,
+		Fixed: of.Flags&isFixed != 0,
 	}
 	if of.Flags&isUnlimited != 0 {
 		c.Interval, c.Refill = 0, 0

@@ -28,8 +28,8 @@
 // Paid upfront, the bucket may hold what the first waiting request needs, even if more than fits. When that request
 // leaves, the next gets what is there, up to what fits or what it needs itself.
 //
-// A refund of what was sold before a change of the rate is worth as much as before. (Paid upfront, a request larger than
-// the bucket gives back at most what the bucket held at its smallest, from the request on until it was granted.)
+// A refund of what was sold before a change of the rate is worth as much as before. (Paid upfront, a request larger
+// than the bucket gives back at most what the bucket held at its smallest, from the request on until it was granted.)
 //
 // # Memory
 //

@@ -36,9 +36,9 @@
 //
 // # Restarts
 //
-// A new limiter starts with nothing used, so a program that is restarted at noon may use its daily quota twice. Save the
-// count ([reserve.Limiter.AppendBinary], [reserve.Policy.Restore]), or keep the limiter in a file or a database (package
-// shared).
+// A new limiter starts with nothing used, so a program that is restarted at noon may use its daily quota twice. Save
+// the count ([reserve.Limiter.AppendBinary], [reserve.Policy.Restore]), or keep the limiter in a file or a database
+// (package shared).
 //
 // # Changes
 //
