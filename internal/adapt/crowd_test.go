@@ -18,6 +18,7 @@ type shared struct {
 	calm               float64 // from this time on
 	bare               bool    // by a 429 without a time; else by a 503
 	busy               bool    // the bucket answers 503, too
+	seed               uint64
 	random             *rand.Rand
 
 	accepted        []float64
@@ -26,7 +27,7 @@ type shared struct {
 }
 
 func (s *shared) run(rates []Rate) {
-	s.random, s.level = rand.New(rand.NewPCG(1, 2)), s.limit/5
+	s.random, s.level = rand.New(rand.NewPCG(1+s.seed, 2)), s.limit/5
 	next := make([]float64, len(rates))
 	s.accepted = make([]float64, len(rates))
 	for i := range next {
@@ -72,7 +73,7 @@ func (s *shared) call(r *Rate, i int) (next float64) {
 			s.refused++
 		}
 	}
-	return next + (0.9+0.2*s.random.Float64())/r.Pace()
+	return next + (0.9+0.2*s.random.Float64())/r.Now()
 }
 
 // used, Jain's index and the share of refused calls.
@@ -118,7 +119,7 @@ func TestChance(t *testing.T) {
 			for _, share := range []float64{0.01, 0.03, 0.1} {
 				for _, stop := range []float64{0, 1} {
 					for _, ceiling := range []float64{1, 1.6, unknown} {
-						if bare && (limit < 50 || stop > 0) { // a bucket that is smaller than a volley, and the same again
+						if bare && stop > 0 { // the same again
 							continue
 						}
 						s := shared{limit: limit, stop: stop, chance: share, calm: 60, bare: bare, warm: 130, ends: 730}
@@ -128,10 +129,7 @@ func TestChance(t *testing.T) {
 						used, _, refused := s.outcome()
 						least, most := 0.65, 2*share+0.03
 						if bare {
-							least, most = 0.5, 3*share+0.03
-						}
-						if bare && share == 0.1 {
-							least = 1. / 3
+							least, most = 0.55, 3*share+0.03
 						}
 						cell := []any{"bare %v, %v/s, %v, stop %v, ceiling %v", bare, limit, share, stop, ceiling}
 						require.Greater(t, used, least, cell...)
@@ -150,15 +148,15 @@ func TestChance(t *testing.T) {
 		s.run(rates)
 		believers := 0
 		for i := range rates {
-			if rates[i].chance[tooMany].share > 0 {
+			if rates[i].imposed[tooMany].share > 0 {
 				believers++
 			}
 		}
-		require.LessOrEqual(t, believers, n/30, "%d programs", n)
+		require.LessOrEqual(t, believers, n/20, "%d programs", n)
 	}
 }
 
-// A bucket that answers 503 is a limit as well: it is found as if it answered 429, but for the volleys.
+// A bucket that answers 503 is a limit as well: it is found as if it answered 429.
 func TestBusyBucket(t *testing.T) {
 	for _, limit := range limits(20, 100, 500) {
 		for _, n := range []int{1, 3} {
@@ -173,7 +171,7 @@ func TestBusyBucket(t *testing.T) {
 					s.run(rates)
 					used, jain, refused := s.outcome()
 					cell := []any{"%v/s, %d programs, stop %v, ceiling %v", limit, n, stop, ceiling}
-					require.Greater(t, used, 0.9, cell...)
+					require.Greater(t, used, 0.87, cell...)
 					require.Greater(t, jain, 0.85, cell...)
 					require.Less(t, refused, 0.04, cell...)
 				}
@@ -201,70 +199,14 @@ func TestChanceInACrowd(t *testing.T) {
 	}
 }
 
-// Events in quick succession bring volleys, at once. Where few of their calls are refused, a background is believed.
-func TestVolley(t *testing.T) {
-	suspected := func() (Rate, float64) {
-		r, now := found(50), 1000.
-		r.ceiling = unknown
-		for r.salvo.open == 0 {
-			now += 0.4
-			send(&r, 40, now, now+0.3)
-			require.True(t, r.Refused(at(now+0.3), at(now+0.3), at(now+0.3), false))
-		}
-		require.InDelta(t, 5*step, math.Log(50/r.Now()), 2.5*step)
-		require.Equal(t, atOnce*r.Now(), r.Pace())
-		return r, now + 0.31
-	}
-	fire := func(r *Rate, now float64, refused int) float64 {
-		for range volley {
-			now += 0.0001
-			r.Sent(at(now), 1)
-			if refused > 0 {
-				refused--
-				require.False(t, r.Refused(at(now), at(now), at(now), false))
-			} else {
-				r.Accepted(at(now), at(now), 1)
-			}
-		}
-		require.Equal(t, r.Now(), r.Pace())
-		return now
-	}
-	r, now := suspected()
-	before := r.Now()
-	now = fire(&r, now, mostHits+1) // an empty bucket
-	require.InEpsilon(t, before, r.Now(), 0.02)
-	r.Accepted(at(now+0.5), at(now+0.5), 1)
-	require.True(t, r.Refused(at(now+1), at(now+1), at(now+1), false))
-	require.Equal(t, r.Now(), r.Pace(), "no other one until there are four more")
-
-	r, now = suspected()
-	for i := range enough - 1 {
-		now = fire(&r, now, i%2)
-		now += 0.4
-		require.True(t, r.Refused(at(now), at(now), at(now), false))
-	}
-	now = fire(&r, now, 1)
-	require.NotZero(t, r.chance[tooMany].share)
-	require.False(t, r.Refused(at(now+1), at(now+1), at(now+1), false), "by chance")
-	for range int(mostBudget) - 1 {
-		r.Refused(at(now+1), at(now+1), at(now+1), false)
-	}
-	require.True(t, r.Refused(at(now+1), at(now+1), at(now+1), false), "more than chance")
-
-	r, now = suspected()
-	r.Accepted(at(now+PerStop), at(now+PerStop), 1)
-	require.Equal(t, r.Now(), r.Pace(), "too few calls for a volley")
-}
-
-// A crowd that calls so often that a volley finds the bucket full looks like a background: programs that believe in one
-// come back to the rate from which they fell, and take no more.
+// A crowd may look like other programs that do not yield. Programs that believe in these come back to the rate from which they fell, and take no more.
 func TestBelieversStay(t *testing.T) {
 	r := found(50)
 	r.ceiling = unknown
-	c := &r.chance[tooMany]
-	c.share, c.budget, c.until, c.fell = 0.1, mostBudget, at(1e6), 60
 	now := 1000.
-	for range 600 { // ten minutes, in which a tenth of the calls is refused
+	r.believe(at(now), tooMany, tally{calls: 200, refused: 20})
+	r.imposed[tooMany].fell = 60
+	for range 590 { // nearly ten minutes, in which a tenth of the calls is refused
 		now++
 		send(&r, 9, now, now+0.9)
 		r.Refused(at(now+0.9), at(now+0.9), at(now+0.9), false)

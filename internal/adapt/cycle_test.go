@@ -75,7 +75,7 @@ func TestCycle(t *testing.T) {
 			} else {
 				r.Accepted(at(now), at(sent), 1)
 			}
-			now = max(now, sent+1/r.Pace())
+			now = max(now, sent+1/r.Now())
 		}
 		require.GreaterOrEqual(t, r.Now(), c.least, name)
 		require.LessOrEqual(t, r.Now(), c.most, name)
@@ -89,7 +89,7 @@ func TestRightIsWhatLasted(t *testing.T) {
 	r.rate, r.used, r.guesses, r.at = 8, 8, guesses, at(0)
 	now := 0.
 	for r.Now() < 17 { // no event comes: it grows quickly
-		now += 1 / r.Pace()
+		now += 1 / r.Now()
 		r.Sent(at(now), 1)
 		r.Accepted(at(now+.1), at(now), 1)
 	}

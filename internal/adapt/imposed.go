@@ -6,24 +6,37 @@ import (
 	"time"
 )
 
-// imposed finds a large share of refusals that comes at any rate: backends are dead, or other programs do not yield, as
-// exponential backoff and a fixed rate. No call is sent to find out.
+// imposed finds a share of refusals that comes at any rate: a backend is dead, a gateway drops one call in a hundred, or
+// other programs do not yield. 429s and 503s each may have one. No call is sent to find out.
 //
 // When calls have become rarer by a third, two stories explain the refusals since. If all calls are this program's, as
 // many as before are accepted, and fewer are refused. If they are few among others, as large a share is refused. The
 // likelier story is believed, by a ratio of odds (Wald's sequential test). More refusals per second than before fit
 // neither: the limit has moved.
 //
+// Copies at their right rate have an event in each period, so there must be more. Where a limit has answered 429, its
+// 503s are not the limit's: they need not outlast a fall. Where refusals stop all calls, a crowd has up to .3 of its
+// calls refused in its first minute, so more than that is believed, or, of 503s, less than a tenth.
+//
 // Copies cut together, so for them cutting helps. They may believe in each other's refusals all the same. So who
 // believes calls half as often for two seconds of each minute, as all others do who believe. If as much is refused as
 // copies would then have refused, the rate is again what it was before. If it is what others would, the belief is
 // proved, and the rate before comes back. Until then as many calls come back as there were; where refusals stopped all,
-// the geometric mean of these and the rate. While 429s are imposed, their stop holds only for the refused call.
+// the geometric mean of these and the rate. While a share is believed, its stops hold only for the refused call.
+//
+// Each accepted call adds the share to a budget of refusals that are no events. A program that believes in 429s takes no
+// more than before: above the rate from which it fell each is an event. A program that believes in 503s, which have cut
+// its rate, returns to the rate that a 429 cut last. If none has, it searches.
 type imposed struct {
 	before, now tally // the stretch before, this one
 
+	share  float64   // of the calls; 0: no belief
+	until  time.Time // it is forgotten
+	budget float64   // refusals that are no events
+	fell   float64   // the calls per second before 429s cut the rate
+
 	begin time.Time // of the belief
-	found float64   // the rate when the belief began; 0: none
+	found float64   // the rate when the belief began
 	seen  tally     // what the share is from
 	out   tally     // since then, outside of dips
 	dip   float64   // permits per second, while calls go half as often; else 0
@@ -31,21 +44,29 @@ type imposed struct {
 	wrong time.Time // no other belief until then
 }
 
+// Kinds of refusals.
 const (
-	span    = 0.7                    // of a period, up to 25 s, in a stretch
-	rarer   = 2. / 3                 // times the calls of the stretch before
-	more    = 1.5                    // times the refusals per second before: the limit has moved
-	crowded = 12.                    // refusals in a stretch
-	often   = 3.                     // refusals in a period; at 1 copies believe that have found their rate
-	oftener = 8.                     // the same, where refusals stop all
-	large   = 0.2                    // of the calls: less is chance
-	largest = 0.35                   // the same, where refusals stop all: copies have .3 refused at 2/s each
-	most503 = 0.5                    // is believed of 503s; at 1 thirty copies have more refused
+	tooMany = iota // 429
+	unable         // 503, 529
+	kinds
+)
+
+const (
+	span    = 0.7    // of a period, up to 25 s, in a stretch
+	rarer   = 2. / 3 // times the calls of the stretch before
+	more    = 1.5    // times the refusals per second before: the limit has moved
+	crowded = 12.    // refusals in a stretch
+	telling = 4.     // odds
+	fewer   = 0.15   // of the share is refused, at least, if the own calls are the cause
+	small   = 0.1    // of 503s that stop all
+	large   = 0.35   // of the calls, where refusals stop all
+
 	dipEach = time.Minute            // between dips; in the first minute a quarter of it
 	dipFrom = 500 * time.Millisecond // for calls that are out
 	dipTo   = 2500 * time.Millisecond
-	fewer   = 0.15 // of the share is refused, at least, if the own calls are the cause
-	telling = 4.   // odds
+
+	mostBudget = 10. // refusals
+	tolerance  = 2.  // times the share, to the budget
 )
 
 // A tally counts answers to calls sent since a refusal: a bucket was empty.
@@ -78,45 +99,42 @@ func (t *tally) share() float64 { return t.refused / max(1, t.calls) }
 // alone returns the share that would be refused if all calls were the own ones, and became rarer.
 func alone(share, rarer float64) float64 { return max(0, 1-(1-share)/rarer, fewer*share) }
 
-// odds returns the logarithm of the odds that the share is imposed, after a stretch with more calls per second.
-func (t *tally) odds(before tally) float64 {
+// odds returns the logarithm of the odds that the share is imposed, after a stretch with more calls per second; and
+// whether the limit has moved.
+func (t *tally) odds(before tally) (odds float64, moved bool) {
 	fell := min(1, t.perSecond/before.perSecond)
 	was := (before.refused + 0.5) / (before.calls + 1)
 	if t.share() > more*was/fell {
-		return 0
+		return 0, true
 	}
 	own, theirs := alone(was, fell), min(max(t.share(), was), 0.95)
-	return t.refused*math.Log(theirs/own) + (t.calls-t.refused)*math.Log((1-theirs)/(1-own))
+	return t.refused*math.Log(theirs/own) + (t.calls-t.refused)*math.Log((1-theirs)/(1-own)), false
 }
 
 // weigh counts an answer.
 func (r *Rate) weigh(now, sent time.Time, kind int, refused bool) {
 	i := &r.imposed[kind]
-	if r.chance[kind].share > 0 {
-		if i.found > 0 {
-			r.test(now, sent, kind, refused)
-		}
+	if i.share > 0 {
+		r.test(now, sent, kind, refused)
 		return
 	}
-	i.dip, i.found = 0, 0
+	i.dip = 0
 	i.now.count(now, sent, r.rate, refused)
 	seconds := now.Sub(i.now.since).Seconds()
 	if min(i.now.refused, i.now.calls-i.now.refused) < few || !refused || seconds < span*min(r.period(), PerStop) {
 		return
 	}
-	fell, odds := i.before.calls > 0 && i.now.perSecond < rarer*i.before.perSecond, 0.
-	if fell {
-		odds = i.now.odds(i.before)
-	}
+	fell := i.before.calls > 0 && i.now.perSecond < rarer*i.before.perSecond
+	odds, moved := i.now.odds(i.before)
 	switch {
-	case odds > telling && r.outlasts(now, kind, seconds):
+	case (fell && odds > telling || r.elsewhere(kind)) && r.outlasts(now, kind, seconds):
 		r.believe(now, kind, i.now)
 		return
 	case fell && odds > -telling && i.now.refused < crowded:
 		return
 	case i.now.perSecond < i.before.perSecond:
 		i.now.called, i.now.rate = i.before.called, max(i.now.rate, i.before.rate)
-		if odds > -telling && (fell || i.now.odds(i.before) > 0) {
+		if odds > -telling && !moved && (fell || odds > 0) {
 			i.now = tally{since: now, rate: r.rate}
 			return
 		}
@@ -124,17 +142,19 @@ func (r *Rate) weigh(now, sent time.Time, kind int, refused bool) {
 	i.before, i.now = i.now, tally{since: now, rate: r.rate}
 }
 
+// elsewhere reports whether refusals are not the limit's, which has answered 429.
+func (r *Rate) elsewhere(kind int) bool { return kind == unable && r.limited > 0 }
+
 // outlasts reports whether refusals are more than the law brings.
 func (r *Rate) outlasts(now time.Time, kind int, seconds float64) bool {
-	i, least, from, to := &r.imposed[kind], often, large, 1.
-	if r.stopped > 0 {
-		least, from = oftener, largest
+	i, least := &r.imposed[kind], telling
+	if r.elsewhere(kind) {
+		least = 0
 	}
-	if kind == unable {
-		from, to = 0, min(most503, more*i.before.share())
-	}
-	share, many := i.now.share(), i.now.refused*r.period() > least*seconds
-	return many && share >= from && share < to && r.guesses == 0 && now.After(i.wrong)
+	seen, expected, share := i.now.refused, seconds/r.period(), i.now.share()
+	odds := seen*math.Log(seen/expected) - seen + expected // of so many, if they came by chance (Poisson)
+	crowd := r.stopped > 0 && share < large && (kind == tooMany || share > small)
+	return seen > expected && odds > least && !crowd && r.guesses == 0 && now.After(i.wrong)
 }
 
 // proved reports whether dips have shown that others are the cause.
@@ -142,7 +162,7 @@ func (i *imposed) proved() bool { return i.odds <= -telling }
 
 // test counts an answer while a share is believed.
 func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
-	i, c, each := &r.imposed[kind], &r.chance[kind], dipEach
+	i, each := &r.imposed[kind], dipEach
 	if now.Sub(i.begin) < each {
 		each /= 4
 	}
@@ -151,6 +171,10 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 	case since >= dipTo:
 		i.dip = 0
 		i.out.count(now, sent, r.rate, refused)
+		if r.elsewhere(kind) {
+			i.seen.count(now, sent, r.rate, refused)
+			i.share = i.seen.share()
+		}
 		return
 	case i.dip == 0:
 		i.dip = min(r.used, cmp.Or(r.answered.perSecond(now), r.used)) / 2
@@ -158,7 +182,7 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 	if since < dipFrom {
 		return
 	}
-	share := c.share
+	share := i.share
 	if i.out.refused > 0 {
 		share = min(share, i.out.share())
 	}
@@ -168,14 +192,72 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 		i.odds += math.Log((1 - own) / (1 - share))
 	}
 	i.seen.count(now, sent, r.rate, refused)
-	c.share = i.seen.share()
+	i.share = i.seen.share()
 	switch {
 	case i.odds > telling:
 		r.searching, r.rate = false, min(r.rate, i.found)
-		*c, *i = chance{}, imposed{wrong: now.Add(remembered)}
-	case i.proved() && kind == tooMany && c.fell < i.before.rate:
-		c.fell = i.before.rate
-		r.recall(now, c.fell)
+		*i = imposed{wrong: now.Add(dipEach)}
+	case i.proved() && kind == tooMany && i.fell < i.before.rate:
+		i.fell = i.before.rate
+		r.recall(now, i.fell)
 	}
 	i.odds = max(i.odds, -2*telling)
+}
+
+// believe begins a belief. Refusals have cut the rate.
+func (r *Rate) believe(now time.Time, kind int, seen tally) {
+	i := &r.imposed[kind]
+	fell := i.before.called
+	if r.stopped > 0 { // calls were few because of stops
+		fell = math.Sqrt(i.before.called * i.before.rate)
+	}
+	*i = imposed{
+		share: seen.share(), budget: mostBudget, until: now.Add(remembered), fell: fell,
+		begin: now, found: r.rate, seen: seen, before: i.before,
+	}
+	switch {
+	case kind == tooMany:
+		r.recall(now, i.fell)
+	case r.limited > 0:
+		r.recall(now, r.limited)
+	default:
+		r.searching = r.rate < r.ceiling
+	}
+}
+
+// Chance reports whether a refusal of a call sent then comes at any rate: it stops only its own call. notAble means 503
+// or 529. Call it before Refused.
+func (r *Rate) Chance(sent time.Time, notAble bool) bool {
+	if !notAble {
+		return r.covered(tooMany)
+	}
+	return r.covered(unable) && (r.proven || !sent.After(r.at))
+}
+
+// covered reports whether a refusal is no event.
+func (r *Rate) covered(kind int) bool {
+	i := &r.imposed[kind]
+	return i.share > 0 && i.budget >= 1 && (kind == unable || r.rate <= i.fell)
+}
+
+// tolerated counts a refusal, and reports whether it is no event.
+func (r *Rate) tolerated(kind int) bool {
+	covered := r.covered(kind)
+	if covered {
+		r.imposed[kind].budget--
+	}
+	return covered
+}
+
+// spare counts an accepted call, which adds the share to the budget: twice, but for 429s only once until a dip has shown
+// that others are the cause.
+func (i *imposed) spare(now time.Time, kind int) {
+	times := tolerance
+	if kind == tooMany && !i.proved() {
+		times = 1
+	}
+	i.budget = min(mostBudget, i.budget+float64(times*i.share/(1-i.share)))
+	if now.After(i.until) {
+		i.share = 0
+	}
 }

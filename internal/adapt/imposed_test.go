@@ -2,22 +2,28 @@ package adapt
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// A quarter or a third of the backends is dead: what the others can take is used. Before, the rate fell to 1/(25 p).
+// Backends are dead, half of them at most: what the others can take is used, half of that with the worst of eight seeds.
 func TestDeadBackends(t *testing.T) {
-	for share, least := range map[float64]float64{0.1: 0.8, 0.2: 0.7, 0.25: 0.65, 0.33: 0.5} {
+	for share, least := range map[float64]float64{0.1: 0.8, 0.2: 0.7, 0.25: 0.65, 0.33: 0.55, 0.5: 0.33} {
 		for _, limit := range limits(15, 100) {
 			for _, ceiling := range []float64{1, 1.6, unknown} {
-				s := shared{limit: limit, chance: share, calm: -1, warm: 130, ends: 730}
-				r := []Rate{New(ceiling * limit)}
-				r[0].Accepted(at(0), at(-1), 1)
-				s.run(r)
-				used, _, _ := s.outcome()
-				require.Greater(t, used, least, "%v of %v/s, ceiling %v", share, limit, ceiling)
+				all := make([]float64, 8)
+				for seed := range all {
+					s := shared{limit: limit, chance: share, calm: -1, seed: uint64(seed), warm: 130, ends: 730}
+					r := []Rate{New(ceiling * limit)}
+					r[0].Accepted(at(0), at(-1), 1)
+					s.run(r)
+					all[seed], _, _ = s.outcome()
+				}
+				slices.Sort(all)
+				require.Greater(t, all[4], least, "%v of %v/s, ceiling %v", share, limit, ceiling)
+				require.Greater(t, all[0], least/2, "%v of %v/s, ceiling %v", share, limit, ceiling)
 			}
 		}
 	}
@@ -37,7 +43,7 @@ func TestBeliefThatIsWrong(t *testing.T) {
 				r.Accepted(at(now), at(now), 1)
 			}
 		}
-		require.NotEqual(t, wrong, r.chance[unable].share > 0)
+		require.NotEqual(t, wrong, r.imposed[unable].share > 0)
 	}
 }
 
@@ -62,7 +68,7 @@ func TestOthersDoNotYield(t *testing.T) {
 				}
 				r.Refused(at(now), at(now), at(now+waits), false)
 				now, level = now+waits, min(4, level+5*waits)
-				found = found || r.imposed[tooMany].found > 0
+				found = found || r.imposed[tooMany].share > 0
 			}
 			require.NotEqual(t, alone, found, "stop %v", stop)
 			if !alone {

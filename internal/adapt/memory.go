@@ -25,7 +25,6 @@ type memory struct {
 	retry    bool      // it is to be tried
 	wait     float64   // seconds of use until then
 	limited  float64   // the rate that a 429 cut last, or 0
-	lasted   bool      // half of the ceiling, or more, was right for long
 	pardoned time.Time // when a refusal at the ceiling was last forgiven
 }
 
@@ -34,7 +33,6 @@ func (r *Rate) tries() bool { return r.retry && r.grown > r.wait }
 
 // remember is told of each cut, of a rate to a lower one.
 func (r *Rate) remember(now time.Time, rate, low float64, stop time.Duration) {
-	r.lasted = r.lasted || 2*r.rate >= r.ceiling && r.grown > shortest
 	seconds, tried := stop.Seconds(), r.tries()
 	switch {
 	case r.confirms(now, rate):

@@ -36,7 +36,7 @@ func TestNothingRefused(t *testing.T) {
 	}
 	require.True(t, r.Unknown())
 	require.False(t, r.Probes(), "nobody wants to know")
-	require.Equal(t, math.Inf(1), r.Pace())
+	require.Equal(t, math.Inf(1), r.Now())
 }
 
 // What follows a first refusal tells a bucket from a window and from a block.

@@ -26,8 +26,6 @@ type Rate struct {
 	event
 	cycle cycle
 	memory
-	chance   [kinds]chance
-	salvo    salvo
 	imposed  [kinds]imposed
 	answered meter
 }
@@ -59,14 +57,6 @@ func Known(rate float64) Rate {
 // Now returns the rate, in permits per second, or +Inf if it is unknown.
 func (r *Rate) Now() float64 { return r.used }
 
-// Pace returns the limiter's rate: Now, or a volley's for a few calls.
-func (r *Rate) Pace() float64 {
-	if r.salvo.send == 0 {
-		return r.used
-	}
-	return min(atOnce*r.used, r.offered, r.ceiling)
-}
-
 func (r *Rate) Ceiling() float64 { return r.ceiling }
 
 // Probes reports whether one call must find out the rate.
@@ -84,9 +74,6 @@ func (r *Rate) Sent(now time.Time, permits float64) {
 		r.cost, r.last, r.begun = permits, now, now
 	}
 	r.cost += (permits - r.cost) / 16
-	if r.salvo.send > 0 {
-		r.salvo.send, r.salvo.ended = r.salvo.send-1, now
-	}
 }
 
 // Said takes the rate that a server states in the response to a call sent then, if none was sent later. It holds at
@@ -140,13 +127,12 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 		}
 		r.accepted += permits
 		r.proven, r.row = true, 0
-		for kind := range r.chance {
-			r.spare(now, kind)
+		for kind := range r.imposed {
+			r.imposed[kind].spare(now, kind)
 		}
 	} else {
 		r.cycle.accepted += permits
 	}
-	r.volleyed(now, sent, kinds)
 	r.weigh(now, sent, tooMany, false)
 	r.weigh(now, sent, unable, false)
 	r.grow(now)
@@ -164,25 +150,18 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 		kind = unable
 	}
 	r.weigh(now, sent, tooMany, !notAble)
-	r.weigh(now, sent, unable, notAble && stop == 0)
-	mayBeChance := notAble || stop == 0
+	r.weigh(now, sent, unable, notAble)
 	switch {
-	case r.volleyed(now, sent, kind), !sent.After(r.at):
-	case notAble && r.chance[unable].due:
-		r.chance[unable].count()
-		r.fire(now, unable)
+	case !sent.After(r.at):
 	case !r.proven:
 		r.again(stop, notAble)
-	case r.fair.others(), (mayBeChance || r.imposed[kind].found > 0) && r.tolerated(kind):
+	case r.fair.others(), r.tolerated(kind):
 	default:
 		cut = true
 		fell := r.rate
 		r.cut(now, sent, stop)
 		if !notAble {
 			r.limited = fell
-		}
-		if mayBeChance {
-			r.suspect(now, fell, kind)
 		}
 	}
 	return cut

@@ -61,7 +61,7 @@ func (c *controller) follow() {
 	rate := c.ceiling()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	believed := c.rate.Pace()
+	believed := c.rate.Now()
 	if c.even != nil {
 		believed = c.rate.Ceiling()
 	}
@@ -106,13 +106,13 @@ func (c *controller) admit() {
 func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	from, pace := c.rate.Now(), c.rate.Pace()
+	from = c.rate.Now()
 	learn(&c.rate)
-	if to := c.rate.Pace(); to != pace {
+	if to = c.rate.Now(); to != from {
 		c.set(to)
 	}
 	c.admit()
-	return from, c.rate.Now()
+	return from, to
 }
 
 // set sets the limiter's rate, and reserves what it stored while unlimited: else a second's worth would go at once.
@@ -138,7 +138,7 @@ func (c *controller) retime(rate float64) {
 func (c *controller) restore() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if ceiling := c.rate.Ceiling(); c.rate.Pace() != ceiling {
+	if ceiling := c.rate.Ceiling(); c.rate.Now() != ceiling {
 		c.begin(ceiling)
 		c.retime(ceiling)
 	}

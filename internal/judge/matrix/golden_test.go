@@ -113,7 +113,7 @@ var figures = map[string][2]float64{
 	"50 per second/falls to a third, comes back/unknown":                            {1.245, 0.008},
 	"50 per second/falls to a third, comes back/known, PauseRefused":                {1.022, 0.220},
 	"50 per second/falls to a third, comes back/60 % too high, PauseRefused":        {1.150, 0.026},
-	"50 per second/falls to a third, comes back/unknown, PauseRefused":              {1.099, 0.045},
+	"50 per second/falls to a third, comes back/unknown, PauseRefused":              {1.127, 0.033},
 	"50 per second/requests and tokens, bucket headers/rate known":                  {1.031, 0.000},
 	"50 per second/requests and tokens, bucket headers/60 % too high":               {1.039, 0.000},
 	"50 per second/requests and tokens, bucket headers/unknown":                     {1.040, 0.000},
