@@ -16,13 +16,14 @@ import (
 //
 // Copies at their right rate have an event in each period, so there must be more. Where a limit has answered 429, its
 // 503s are not the limit's: they need not outlast a fall. Where refusals stop all calls, a crowd has up to .3 of its
-// calls refused in its first minute, so more than that is believed, or, of 503s, less than a tenth.
+// calls refused in its first minute, so more than that is believed, or, of 503s, less than an eighth.
 //
 // Copies cut together, so for them cutting helps. They may believe in each other's refusals all the same. So who
 // believes calls half as often for two seconds of each minute, as all others do who believe. If as much is refused as
 // copies would then have refused, the rate is again what it was before. If it is what others would, the belief is
 // proved, and the rate before comes back. Until then as many calls come back as there were; where refusals stopped all,
-// the geometric mean of these and the rate. While a share is believed, its stops hold only for the refused call.
+// the geometric mean of these and the rate; of a small share, which costs little if it is wrong, the whole rate. While a
+// share is believed, its stops hold only for the refused call.
 //
 // Each accepted call adds the share to a budget of refusals that are no events. A program that believes in 429s takes no
 // more than before: above the rate from which it fell each is an event. A program that believes in 503s, which have cut
@@ -58,7 +59,7 @@ const (
 	crowded = 12.    // refusals in a stretch
 	telling = 4.     // odds
 	fewer   = 0.15   // of the share is refused, at least, if the own calls are the cause
-	small   = 0.1    // of 503s that stop all
+	small   = 0.12   // of the calls
 	large   = 0.35   // of the calls, where refusals stop all
 
 	dipEach = time.Minute            // between dips; in the first minute a quarter of it
@@ -83,9 +84,6 @@ func (t *tally) count(now, sent time.Time, rate float64, refused bool) {
 	}
 	if t.since.IsZero() || !sent.After(t.since) || !now.After(t.since) {
 		return
-	}
-	if t.calls == 0 && math.IsInf(t.rate, 1) { // it was searched since
-		t.rate = rate
 	}
 	if t.calls++; refused {
 		t.refused++
@@ -119,7 +117,8 @@ func (r *Rate) weigh(now, sent time.Time, kind int, refused bool) {
 		return
 	}
 	i.dip = 0
-	i.now.count(now, sent, r.rate, refused)
+	rate := min(r.rate, cmp.Or(r.answered.perSecond(now), r.rate)) // a search may be far above what is answered
+	i.now.count(now, sent, rate, refused)
 	seconds := now.Sub(i.now.since).Seconds()
 	if min(i.now.refused, i.now.calls-i.now.refused) < few || !refused || seconds < span*min(r.period(), PerStop) {
 		return
@@ -208,8 +207,11 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 func (r *Rate) believe(now time.Time, kind int, seen tally) {
 	i := &r.imposed[kind]
 	fell := i.before.called
-	if r.stopped > 0 { // calls were few because of stops
+	switch {
+	case r.stopped > 0: // so calls were few
 		fell = math.Sqrt(i.before.called * i.before.rate)
+	case seen.share() < small:
+		fell = i.before.rate
 	}
 	*i = imposed{
 		share: seen.share(), budget: mostBudget, until: now.Add(remembered), fell: fell,
