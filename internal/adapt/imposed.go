@@ -16,7 +16,8 @@ import (
 //
 // Copies at their right rate have an event in each period, so there must be more. Where a limit has answered 429, its
 // 503s are not the limit's: they need not outlast a fall. Where refusals stop all calls, a crowd has up to .3 of its
-// calls refused in its first minute, so more than that is believed, or, of 503s, less than an eighth.
+// calls refused in its first minute, so less than a third is believed only of 503s, if it is less than an eighth; and of
+// 429s, if it is more than that, and the odds are three times as telling.
 //
 // Copies cut together, so for them cutting helps. They may believe in each other's refusals all the same. So who
 // believes calls half as often for two seconds of each minute, as all others do who believe. If as much is refused as
@@ -58,6 +59,7 @@ const (
 	more    = 1.5    // times the refusals per second before: the limit has moved
 	crowded = 12.    // refusals in a stretch
 	telling = 4.     // odds
+	certain = 12.    // odds
 	fewer   = 0.15   // of the share is refused, at least, if the own calls are the cause
 	small   = 0.12   // of the calls
 	large   = 0.35   // of the calls, where refusals stop all
@@ -126,7 +128,7 @@ func (r *Rate) weigh(now, sent time.Time, kind int, refused bool) {
 	fell := i.before.calls > 0 && i.now.perSecond < rarer*i.before.perSecond
 	odds, moved := i.now.odds(i.before)
 	switch {
-	case (fell && odds > telling || r.elsewhere(kind)) && r.outlasts(now, kind, seconds):
+	case (fell && odds > r.enough(kind, i.now.share()) || r.elsewhere(kind)) && r.outlasts(now, kind, seconds):
 		r.believe(now, kind, i.now)
 		return
 	case fell && odds > -telling && i.now.refused < crowded:
@@ -144,16 +146,26 @@ func (r *Rate) weigh(now, sent time.Time, kind int, refused bool) {
 // elsewhere reports whether refusals are not the limit's, which has answered 429.
 func (r *Rate) elsewhere(kind int) bool { return kind == unable && r.limited > 0 }
 
+// enough returns the odds that tell a share from a crowd's.
+func (r *Rate) enough(kind int, share float64) float64 {
+	switch {
+	case r.stopped == 0, share >= large, kind == unable && share < small:
+		return telling
+	case kind == tooMany && share >= small:
+		return certain
+	}
+	return math.Inf(1)
+}
+
 // outlasts reports whether refusals are more than the law brings.
 func (r *Rate) outlasts(now time.Time, kind int, seconds float64) bool {
 	i, least := &r.imposed[kind], telling
 	if r.elsewhere(kind) {
 		least = 0
 	}
-	seen, expected, share := i.now.refused, seconds/r.period(), i.now.share()
+	seen, expected := i.now.refused, seconds/r.period()
 	odds := seen*math.Log(seen/expected) - seen + expected // of so many, if they came by chance (Poisson)
-	crowd := r.stopped > 0 && share < large && (kind == tooMany || share > small)
-	return seen > expected && odds > least && !crowd && r.guesses == 0 && now.After(i.wrong)
+	return seen > expected && odds > least && r.guesses == 0 && now.After(i.wrong)
 }
 
 // proved reports whether dips have shown that others are the cause.
