@@ -20,7 +20,7 @@ import (
 // 429s, if it is more than that, and the odds are three times as telling.
 //
 // Copies cut together, so for them cutting helps. They may believe in each other's refusals all the same. So who
-// believes calls half as often for two seconds of each minute, as all others do who believe. If as much is refused as
+// believes calls half as often for two seconds of each 53, as all others do who believe. If as much is refused as
 // copies would then have refused, the rate is again what it was before. If it is what others would, the belief is
 // proved, and the rate before comes back. Until then as many calls come back as there were; where refusals stopped all,
 // the geometric mean of these and the rate; of a small share, which costs little if it is wrong, the whole rate. While a
@@ -64,7 +64,7 @@ const (
 	small   = 0.12   // of the calls
 	large   = 0.35   // of the calls, where refusals stop all
 
-	dipEach = time.Minute            // between dips; in the first minute a quarter of it
+	dipEach = 53 * time.Second       // between dips, a quarter at first: a prime, to meet windows at all of their parts
 	dipFrom = 500 * time.Millisecond // for calls that are out
 	dipTo   = 2500 * time.Millisecond
 
@@ -125,7 +125,11 @@ func (r *Rate) weigh(now, sent time.Time, kind int, refused bool) {
 	if min(i.now.refused, i.now.calls-i.now.refused) < few || !refused || seconds < span*min(r.period(), PerStop) {
 		return
 	}
-	fell := i.before.calls > 0 && i.now.perSecond < rarer*i.before.perSecond
+	called := i.before.perSecond
+	if kind == unable && r.stopped == 0 && i.now.share() < small { // such a belief costs little: so it may come sooner
+		called = max(called, i.before.rate)
+	}
+	fell := i.before.calls > 0 && i.now.perSecond < rarer*called
 	odds, moved := i.now.odds(i.before)
 	switch {
 	case (fell && odds > r.enough(kind, i.now.share()) || r.elsewhere(kind)) && r.outlasts(now, kind, seconds):
@@ -207,7 +211,7 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 	switch {
 	case i.odds > telling:
 		r.searching, r.rate = false, min(r.rate, i.found)
-		*i = imposed{wrong: now.Add(dipEach)}
+		*i = imposed{wrong: now.Add(dipEach), before: i.before}
 	case i.proved() && kind == tooMany && i.fell < i.before.rate:
 		i.fell = i.before.rate
 		r.recall(now, i.fell)
