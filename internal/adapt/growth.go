@@ -35,7 +35,7 @@ func (r *Rate) grow(now time.Time) {
 		return
 	}
 	r.grown += passed
-	if r.rate >= r.ceiling || r.rate > (1+r.step)*r.offered {
+	if r.rate >= r.ceiling {
 		return
 	}
 	r.speed = r.pace(now, passed)

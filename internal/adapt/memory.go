@@ -46,7 +46,7 @@ func (r *Rate) remember(now time.Time, rate, low float64, stop time.Duration) {
 	case pardon:
 		r.pardoned, r.wait = now, min(max(1, seconds), PerStop)/2
 	case tried:
-		r.wait, r.right = max(min(2*r.wait, most), seconds), max(fade*r.right, rate)
+		r.wait, r.right = min(2*r.wait, most), max(fade*r.right, rate)
 	case r.wait == 0:
 		r.wait = max(soonest, min(seconds, PerStop)/2)
 	}
@@ -63,7 +63,7 @@ func (r *Rate) confirms(now time.Time, rate float64) bool {
 		return false
 	}
 	old := now.Sub(r.rightAt) > remembered
-	return r.right == 0 || old || rate >= far*r.right && r.grown > confirmed*r.period()
+	return r.right == 0 || old || r.grown > confirmed*r.period()
 }
 
 // recall plans to try a rate at once.
@@ -84,7 +84,7 @@ func (r *Rate) approach(now time.Time, passed float64) float64 {
 
 // failed returns what a cut of a try leaves: what it began with, or what was accepted.
 func (r *Rate) failed(sent time.Time, low float64) float64 {
-	if !r.tries() || r.wait < soonest || r.rate >= r.right {
+	if !r.tries() || r.rate >= r.right {
 		return low
 	}
 	return min(low, max(r.after, r.measured(sent)))
