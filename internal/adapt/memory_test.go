@@ -38,11 +38,14 @@ func TestBackWhenOthersLeave(t *testing.T) {
 // After a block a rate is kept for 50 times as long, but not one that others have cut before. Before, growth from there
 // took hours.
 func TestBlockedWhileOthersCame(t *testing.T) {
-	r := New(20)
-	send(&r, 20, 0, 60)
-	crowdedOut(&r, 60, 120, 0)
-	require.Less(t, r.Now(), 10.)
-	r.Blocked(at(180), time.Minute)
-	follow(&r, 180, 300)
-	require.Greater(t, r.Now(), 16.)
+	for _, ceiling := range []float64{20, 40} {
+		r := New(20)
+		send(&r, 20, 0, 60)
+		r.ceiling = ceiling
+		crowdedOut(&r, 60, 120, 0)
+		require.Less(t, r.Now(), 10.)
+		r.Blocked(at(180), time.Minute)
+		follow(&r, 180, 300)
+		require.Greater(t, r.Now(), 16., "%v", ceiling)
+	}
 }

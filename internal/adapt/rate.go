@@ -185,6 +185,9 @@ func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 		r.pardoned = now.Add(PerStop * lasted)
 		return
 	}
+	if r.after < unproven*r.right { // others came
+		return
+	}
 	cut := 2 * r.step
 	if r.guesses > 0 {
 		cut = math.Ln2

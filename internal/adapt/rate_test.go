@@ -1,6 +1,7 @@
 package adapt
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -310,4 +311,23 @@ func TestPermits(t *testing.T) {
 		require.InDelta(t, one.Now(), many.Now()/80, 1e-6)
 	}
 	require.Less(t, one.Now(), 60.)
+}
+
+// A response costs less than a microsecond, also where a third of the calls is refused at any rate, which is believed.
+func BenchmarkResponse(b *testing.B) {
+	for _, refused := range []int{0, 3} {
+		b.Run(fmt.Sprintf("one of %d refused", refused), func(b *testing.B) {
+			r, now := New(100), at(0)
+			b.ReportAllocs()
+			for i := range b.N {
+				now = now.Add(time.Duration(float64(time.Second) / r.Now()))
+				r.Sent(now, 1)
+				if refused > 0 && i%refused == 0 {
+					r.Refused(now, now, now, true)
+				} else {
+					r.Accepted(now, now, 1)
+				}
+			}
+		})
+	}
 }

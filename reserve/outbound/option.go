@@ -174,18 +174,18 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 // 0.8, 2.2 and 4.2 % of their requests are refused. One that comes late has its share after a minute, and up to four of
 // long windows.
 //
-// Refusals by 503 or 529 may come by chance, and 429s without a time from 5 requests/s on. Five requests at once, right
-// after a refusal, test that; such refusals then slow requests down by 2 to 30 %, at 500/s and stops of a second by
-// half and more. If a tenth of the requests get a 429, the rate halves. Dead backends that answer a fifth to a third of
-// the requests with 503 leave .5 to .9 of the rate. If the limit itself answers 503, ten programs at 100/s have 3 to 5
-// % refused, and thirty at 20/s nearly two thirds. A 429 with a time counts: if a server answers so to a share p of all
-// requests at any rate, the rate falls to about 1/(20 p) a second, 1.7/s at 3 %. Use a fixed rate there, or
-// [PauseRefused].
+// A share of the refusals may come at any rate: a backend is dead, a gateway drops requests, or programs that do not
+// yield use the same limit. It is found when requests have become rarer by a third, and as large a share of them is
+// refused. For ten minutes such refusals slow nothing down, and a Retry-After of at most ten seconds stops only its own
+// request. No request is sent to find out, but for two seconds of each 53 half as many go.
 //
-// Programs that do not yield, as exponential backoff or a fixed rate, may share the limit. If requests became rarer by
-// a third, and as large a share of them is refused as before, a fifth or more, the rate comes back, and a Retry-After
-// of at most ten seconds stops only its own request (from a share of .35 on). Beside two such programs at a bucket of
-// 20/s one has .4 to 2 times its share; where windows of 10 s tell their end, beside exponential backoff, .05.
+//   - 503s by dead backends: if a twentieth of the requests meet one, .9 of the rate is left, of a third .5 to .8.
+//   - 429s without a time by chance: a job takes 1.1 to 1.9 times as long at 3 %, 1.2 to 2.2 times at 10 %.
+//   - 429s with a time by chance are not found below an eighth: at 3 % the rate falls to 1.7/s. Use a fixed rate, or
+//     [PauseRefused].
+//   - Beside two programs with exponential backoff, a fixed rate or AWS's adaptive mode, at a bucket of 20/s, .4 to 2
+//     times an equal share is left. Where windows of 10 s tell their end, .05 beside backoff, which takes all at once.
+//   - If the limit itself answers 503, ten programs at 100/s have 1.2 % refused, thirty at 20/s three quarters.
 //
 // A limit that is not adaptive keeps its rate. If it is refused all the same, its requests go 4 % slower by the same
 // law, 8 % at most; and what goes at once is found: see [New].
