@@ -186,10 +186,10 @@ func (row Row) got(t *testing.T, c Client, seed uint64) (part float64) {
 }
 
 // Beside programs that are not pace, before dead backends and where something changes, a program gets at least what was
-// measured. leastBeside is the least of five seeds, less two fifths: calls of the same moment go in no fixed order, and a
-// few of them decide. A goal is what DESIGN.md asks for.
+// measured. leastBeside is the least of 5 to 19 runs: half of it beside others, where a few calls decide, and calls of the
+// same moment go in no fixed order; of dead backends .9, of changes .8 of it. A goal is what DESIGN.md asks for.
 func TestBeside(t *testing.T) {
-	only := regexp.MustCompile(pick(`beside two of (backoff|aws).*adaptive|five.*unknown|^15.s.(10|25|33)|refused for|1m0s`, "."))
+	only := regexp.MustCompile(pick(`/beside two of (backoff|aws).*adaptive|five.*unknown|^15.s.(10|25|33)|refused for|1m0s`, "."))
 	for _, row := range Rows() {
 		for _, c := range []Client{Unknown, KnownAdapted} {
 			name := row.Name + "/" + c.Name
