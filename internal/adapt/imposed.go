@@ -17,30 +17,30 @@ import (
 // Copies at their right rate have an event in each period, so there must be more. Where a limit has answered 429, its
 // 503s are not the limit's: they need not outlast a fall. Where refusals stop all calls, a crowd has up to .3 of its
 // calls refused in its first minute, so less than a third is believed only of 503s, if it is less than an eighth; and of
-// 429s, if it is more than that, and the odds are three times as telling.
+// 429s, if it is more than that, and the odds are the third power.
 //
 // Copies cut together, so for them cutting helps. They may believe in each other's refusals all the same. So who
-// believes calls half as often for two seconds of each 53, as all others do who believe. If as much is refused as
-// copies would then have refused, the rate is again what it was before. If it is what others would, the belief is
-// proved, and the rate before comes back. Until then as many calls come back as there were; where refusals stopped all,
-// the geometric mean of these and the rate; of a small share, which costs little if it is wrong, the whole rate. While a
-// share is believed, its stops hold only for the refused call.
+// believes calls half as often for two seconds of each 53, as all others do who believe for a minute. If as much is
+// refused as copies would then have refused, the rate is again what it was when the belief began. If it is what others
+// would, the belief is proved, and the rate before comes back. Until then as many calls come back as there were; where
+// refusals stopped all, the geometric mean of these and the rate; of a small share, which costs little if it is wrong,
+// the whole rate. While a share is believed, its stops hold only for the refused call.
 //
-// Each accepted call adds the share to a budget of refusals that are no events. A program that believes in 429s takes no
-// more than before: above the rate from which it fell each is an event. A program that believes in 503s, which have cut
-// its rate, returns to the rate that a 429 cut last. If none has, it searches.
+// Accepted calls add to a budget of refusals that are no events: as many as the share brings, or twice as many. A
+// program that believes in 429s takes no more than before: above the rate from which it fell each is an event. A program
+// that believes in 503s, which have cut its rate, returns to the rate that a 429 cut last. If none has, it searches.
 type imposed struct {
 	before, now tally // the stretch before, this one
 
 	share  float64   // of the calls; 0: no belief
 	until  time.Time // it is forgotten
 	budget float64   // refusals that are no events
-	fell   float64   // the calls per second before 429s cut the rate
+	fell   float64   // permits per second, before 429s cut the rate
 
 	begin time.Time // of the belief
-	found float64   // the rate when the belief began
+	found float64   // the rate then
 	seen  tally     // what the share is from
-	out   tally     // since then, outside of dips
+	out   tally     // since the last dip
 	dip   float64   // permits per second, while calls go half as often; else 0
 	odds  float64   // logarithm: that copies are the cause
 	wrong time.Time // no other belief until then
@@ -58,8 +58,8 @@ const (
 	rarer   = 2. / 3 // times the calls of the stretch before
 	more    = 1.5    // times the refusals per second before: the limit has moved
 	crowded = 12.    // refusals in a stretch
-	telling = 4.     // odds
-	certain = 12.    // odds
+	telling = 4.     // logarithm of odds
+	certain = 12.    // the same
 	fewer   = 0.15   // of the share is refused, at least, if the own calls are the cause
 	small   = 0.12   // of the calls
 	large   = 0.35   // of the calls, where refusals stop all
@@ -77,7 +77,7 @@ type tally struct {
 	since          time.Time
 	calls, refused float64
 	perSecond      float64 // calls
-	called, rate   float64 // calls per second, and the rate, before they fell
+	called, rate   float64 // calls per second, and permits, before they fell
 }
 
 func (t *tally) count(now, sent time.Time, rate float64, refused bool) {
@@ -107,7 +107,8 @@ func (t *tally) odds(before tally) (odds float64, moved bool) {
 	if t.share() > more*was/fell {
 		return 0, true
 	}
-	own, theirs := alone(was, fell), min(max(t.share(), was), 0.95)
+	theirs := min(max(t.share(), was), 0.95)
+	own := min(alone(was, fell), theirs)
 	return t.refused*math.Log(theirs/own) + (t.calls-t.refused)*math.Log((1-theirs)/(1-own)), false
 }
 
@@ -119,15 +120,16 @@ func (r *Rate) weigh(now, sent time.Time, kind int, refused bool) {
 		return
 	}
 	i.dip = 0
-	rate := min(r.rate, cmp.Or(r.answered.perSecond(now), r.rate)) // a search may be far above what is answered
+	rate := r.tried(now)
 	i.now.count(now, sent, rate, refused)
+	i.now.rate = cmp.Or(i.now.rate, r.answered.perSecond(now))
 	seconds := now.Sub(i.now.since).Seconds()
 	if min(i.now.refused, i.now.calls-i.now.refused) < few || !refused || seconds < span*min(r.period(), PerStop) {
 		return
 	}
 	called := i.before.perSecond
 	if kind == unable && r.stopped == 0 && i.now.share() < small { // such a belief costs little: so it may come sooner
-		called = max(called, i.before.rate)
+		called = max(called, i.before.rate/r.cost)
 	}
 	fell := i.before.calls > 0 && i.now.perSecond < rarer*called
 	odds, moved := i.now.odds(i.before)
@@ -138,13 +140,22 @@ func (r *Rate) weigh(now, sent time.Time, kind int, refused bool) {
 	case fell && odds > -telling && i.now.refused < crowded:
 		return
 	case i.now.perSecond < i.before.perSecond:
-		i.now.called, i.now.rate = i.before.called, max(i.now.rate, i.before.rate)
 		if odds > -telling && !moved && (fell || odds > 0) {
-			i.now = tally{since: now, rate: r.rate}
+			i.now = tally{since: now, rate: rate}
 			return
 		}
+		i.now.called, i.now.rate = i.before.called, max(i.now.rate, i.before.rate)
 	}
-	i.before, i.now = i.now, tally{since: now, rate: r.rate}
+	i.before, i.now = i.now, tally{since: now, rate: rate}
+}
+
+// tried returns the permits per second that go, or 0 if unknown: a search may be far above them.
+func (r *Rate) tried(now time.Time) float64 {
+	answered := r.answered.perSecond(now)
+	if answered == 0 && !math.IsInf(r.rate, 1) {
+		return r.rate
+	}
+	return min(r.rate, answered)
 }
 
 // elsewhere reports whether refusals are not the limit's, which has answered 429.
@@ -184,7 +195,9 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 	since := now.Sub(now.Truncate(each))
 	switch {
 	case since >= dipTo:
-		i.dip = 0
+		if i.dip > 0 {
+			i.dip, i.out = 0, tally{since: now}
+		}
 		i.out.count(now, sent, r.rate, refused)
 		if r.elsewhere(kind) {
 			i.seen.count(now, sent, r.rate, refused)
@@ -194,13 +207,10 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 	case i.dip == 0:
 		i.dip = min(r.used, cmp.Or(r.answered.perSecond(now), r.used)) / 2
 	}
-	if since < dipFrom {
+	if since < dipFrom || now.Sub(sent) > since { // it was sent before the dip
 		return
 	}
-	share := i.share
-	if i.out.refused > 0 {
-		share = min(share, i.out.share())
-	}
+	share := min(i.share, (i.out.refused+0.5)/(i.out.calls+1)) // outside of dips there may be none, either
 	if own := alone(share, 0.5); refused {
 		i.odds += math.Log(own / share)
 	} else {
@@ -210,7 +220,7 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 	i.share = i.seen.share()
 	switch {
 	case i.odds > telling:
-		r.searching, r.rate = false, min(r.rate, i.found)
+		r.searching, r.retry, r.grown, r.speed, r.rate = false, false, 0, 0, min(r.rate, i.found)
 		*i = imposed{wrong: now.Add(dipEach), before: i.before}
 	case i.proved() && kind == tooMany && i.fell < i.before.rate:
 		i.fell = i.before.rate
@@ -222,16 +232,16 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 // believe begins a belief. Refusals have cut the rate.
 func (r *Rate) believe(now time.Time, kind int, seen tally) {
 	i := &r.imposed[kind]
-	fell := i.before.called
+	fell := i.before.called * r.cost
 	switch {
 	case r.stopped > 0: // so calls were few
-		fell = math.Sqrt(i.before.called * i.before.rate)
+		fell = math.Sqrt(fell * max(fell, i.before.rate))
 	case seen.share() < small:
-		fell = i.before.rate
+		fell = max(fell, i.before.rate)
 	}
 	*i = imposed{
 		share: seen.share(), budget: mostBudget, until: now.Add(remembered), fell: fell,
-		begin: now, found: r.rate, seen: seen, before: i.before,
+		begin: now, found: r.rate, seen: seen, out: tally{since: now}, before: i.before,
 	}
 	switch {
 	case kind == tooMany:
@@ -275,7 +285,7 @@ func (i *imposed) spare(now time.Time, kind int) {
 		times = 1
 	}
 	i.budget = min(mostBudget, i.budget+float64(times*i.share/(1-i.share)))
-	if now.After(i.until) {
-		i.share = 0
+	if i.share > 0 && now.After(i.until) {
+		*i = imposed{before: i.before}
 	}
 }

@@ -1,6 +1,7 @@
 package adapt
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -76,4 +77,67 @@ func TestOthersDoNotYield(t *testing.T) {
 			}
 		}
 	}
+}
+
+// When backends recover, a dip sees no refusals, as copies would. The calls outside of it see none either, so the rate
+// stays.
+func TestBackendsRecover(t *testing.T) {
+	for _, ceiling := range []float64{160, unknown} {
+		for seed := range uint64(10) {
+			random := rand.New(rand.NewPCG(seed, 2))
+			r, level, last := New(ceiling), 20., 0.
+			r.Accepted(at(0), at(-1), 1)
+			accepted := make([]int, 50)
+			for now := 0.; now < 500; now += 1 / r.Now() {
+				r.Sent(at(now), 1)
+				level, last = min(20, level+100*(now-last)), now
+				if dead := now < 300 && random.Float64() < 0.25; dead || level < 1 {
+					r.Refused(at(now), at(now), at(now), dead)
+					continue
+				}
+				level--
+				accepted[int(now)/10]++
+				r.Accepted(at(now), at(now), 1)
+			}
+			for i, n := range accepted[30:] {
+				require.Greater(t, n, 600, "from %d s on, ceiling %v, seed %d", 300+10*i, ceiling, seed)
+			}
+		}
+	}
+}
+
+// A refusal that comes before any rate is known leaves none that is infinite, and what is believed keeps a rate above its
+// floor.
+func TestBeliefsAreFinite(t *testing.T) {
+	for _, r := range []Rate{New(unknown), Known(20)} {
+		random := rand.New(rand.NewPCG(5, 6))
+		for now := 0.; now < 600; now += 1 / min(1000, r.Now()) {
+			r.Sent(at(now), 1)
+			if now == 0 || random.Float64() < 0.5 {
+				r.Refused(at(now), at(now), at(now), false)
+			} else {
+				r.Accepted(at(now), at(now), 1)
+			}
+			for _, rate := range []float64{r.imposed[tooMany].now.rate, r.imposed[tooMany].fell, r.limited, r.right} {
+				require.False(t, math.IsInf(rate, 0), "at %v", now)
+			}
+			require.True(t, r.row >= halving || r.Now() >= r.floor, "%v at %v", r.Now(), now)
+		}
+		require.Positive(t, r.imposed[tooMany].share)
+	}
+}
+
+// Once a limit has answered 429. A day later it answers 503: these are still taken for the limit's own.
+func TestLimitedLongAgo(t *testing.T) {
+	s := shared{limit: 100, busy: true, warm: 100, ends: 500}
+	rates := make([]Rate, 10)
+	for i := range rates {
+		rates[i] = New(100)
+		rates[i].Refused(at(-86400), at(-86400), at(-86400), false)
+		rates[i].Accepted(at(-86300), at(-86301), 1)
+	}
+	s.run(rates)
+	_, jain, refused := s.outcome()
+	require.Less(t, refused, 0.2)
+	require.Greater(t, jain, 0.8)
 }

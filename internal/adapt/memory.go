@@ -20,12 +20,13 @@ const (
 // events cut the rate far below, the right one is tried within half of the stop, then after twice as long each time, up
 // to half a period. A try that fails ends where it began.
 type memory struct {
-	right    float64   // 0: none
-	rightAt  time.Time // when it was last right
-	retry    bool      // it is to be tried
-	wait     float64   // seconds of use until then
-	limited  float64   // the rate that a 429 cut last, or 0
-	pardoned time.Time // when a refusal at the ceiling was last forgiven
+	right     float64   // 0: none
+	rightAt   time.Time // when it was last right
+	retry     bool      // it is to be tried
+	wait      float64   // seconds of use until then
+	limited   float64   // the rate that a 429 cut last, or 0
+	limitedAt time.Time // when that was
+	pardoned  time.Time // when a refusal at the ceiling was last forgiven
 }
 
 // tries reports whether the right rate is being tried.

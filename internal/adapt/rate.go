@@ -36,7 +36,7 @@ const (
 	leastBlind = 0.5              // calls per second, while nothing is accepted
 	margin     = 0.98             // of a stated rate
 	least      = 0.01             // of the rate: smaller changes are not made
-	remembered = 10 * time.Minute // a stated rate, a background
+	remembered = 10 * time.Minute // a stated rate, a right one, a share
 )
 
 // New returns a rate at its ceiling, in permits per second; +Inf means unknown.
@@ -149,6 +149,9 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 	if notAble {
 		kind = unable
 	}
+	if now.Sub(r.limitedAt) > remembered {
+		r.limited = 0
+	}
 	r.weigh(now, sent, tooMany, !notAble)
 	r.weigh(now, sent, unable, notAble)
 	switch {
@@ -158,10 +161,10 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 	case r.fair.others(), r.tolerated(kind):
 	default:
 		cut = true
-		fell := r.rate
+		fell := r.tried(now)
 		r.cut(now, sent, stop)
 		if !notAble {
-			r.limited = fell
+			r.limited, r.limitedAt = cmp.Or(fell, r.rate), now
 		}
 	}
 	return cut
@@ -218,7 +221,7 @@ func (r *Rate) tell() {
 	to := min(r.rate, r.offered)
 	for i := range r.imposed {
 		if dip := r.imposed[i].dip; dip > 0 {
-			to = min(to, dip)
+			to = min(to, max(dip, r.floor))
 		}
 	}
 	if r.row >= halving {
