@@ -94,6 +94,13 @@ func (t *tally) count(now, sent time.Time, rate float64, refused bool) {
 	t.called = t.perSecond
 }
 
+// forget halves a tally of a hundred calls: its share is of late.
+func (t *tally) forget() {
+	if t.calls >= 100 {
+		t.calls, t.refused = t.calls/2, t.refused/2
+	}
+}
+
 func (t *tally) share() float64 { return t.refused / max(1, t.calls) }
 
 // alone returns the share that would be refused if all calls were the own ones, and became rarer.
@@ -199,8 +206,10 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 			i.dip, i.out = 0, tally{since: now}
 		}
 		i.out.count(now, sent, r.rate, refused)
-		if r.elsewhere(kind) {
+		i.out.forget()
+		if kind == unable {
 			i.seen.count(now, sent, r.rate, refused)
+			i.seen.forget()
 			i.share = i.seen.share()
 		}
 		return

@@ -141,3 +141,30 @@ func TestLimitedLongAgo(t *testing.T) {
 	require.Less(t, refused, 0.2)
 	require.Greater(t, jain, 0.8)
 }
+
+// A share that is believed may rise: first a twentieth of the backends is dead, then half of them.
+func TestShareThatRises(t *testing.T) {
+	for _, ceiling := range []float64{100, unknown} {
+		random := rand.New(rand.NewPCG(7, 8))
+		r, level, last, accepted := New(ceiling), 20., 0., 0
+		r.Accepted(at(0), at(-1), 1)
+		for now := 0.; now < 600; now += 1 / r.Now() {
+			r.Sent(at(now), 1)
+			level, last = min(20, level+100*(now-last)), now
+			share := 0.05
+			if now > 240 {
+				share = 0.5
+			}
+			if dead := random.Float64() < share; dead || level < 1 {
+				r.Refused(at(now), at(now), at(now), dead)
+				continue
+			}
+			level--
+			r.Accepted(at(now), at(now), 1)
+			if now > 300 {
+				accepted++
+			}
+		}
+		require.Greater(t, accepted, 20*300, "of 50/s, ceiling %v", ceiling)
+	}
+}
