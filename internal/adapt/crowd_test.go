@@ -59,7 +59,7 @@ func (s *shared) call(r *Rate, i int) (next float64) {
 	case accepted:
 		s.level--
 		r.Accepted(at(s.now), at(s.now), 1)
-	case chance && s.bare, !accepted && r.Chance(at(s.now), unable):
+	case chance && s.bare, !accepted && r.Chance(unable):
 		r.Refused(at(s.now), at(s.now), at(s.now), unable)
 	default:
 		next += s.stop

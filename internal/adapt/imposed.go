@@ -6,29 +6,31 @@ import (
 	"time"
 )
 
-// imposed finds a share of refusals that comes at any rate: a backend is dead, a gateway drops one call in a hundred, or
-// other programs do not yield. 429s and 503s each may have one. No call is sent to find out.
+// imposed finds a share of refusals that comes at any rate: a backend is dead, a gateway drops one call in a hundred,
+// or other programs do not yield. 429s and 503s each may have one. No call is sent to find out.
 //
-// When calls have become rarer by a third, two stories explain the refusals since. If all calls are this program's, as
-// many as before are accepted, and fewer are refused. If they are few among others, as large a share is refused. The
-// likelier story is believed, by a ratio of odds (Wald's sequential test). More refusals per second than before fit
-// neither: the limit has moved.
+// It begins when calls have become rarer by a third. Two stories explain the refusals since. If all calls are this
+// program's, as many as before are accepted, and fewer are refused. If they are few among others, as large a share is
+// refused. The likelier story is believed, by a ratio of odds (Wald's sequential test). More refusals per second than
+// before fit neither: the limit has moved. Copies have an event in each period at their right rate: that many refusals
+// prove nothing.
 //
-// Copies at their right rate have an event in each period, so there must be more. Where a limit has answered 429, its
-// 503s are not the limit's: they need not outlast a fall. Where refusals stop all calls, a crowd has up to .3 of its
-// calls refused in its first minute, so less than a third is believed only of 503s, if it is less than an eighth; and of
-// 429s, if it is more than that, and the odds are the third power.
+// Where refusals stop all calls, a crowd has up to .3 of its calls refused in its first minute. There, 503s are
+// believed of less than an eighth of the calls, or of more than a third; 429s of more than a third, or of more than an
+// eighth with the third power of the odds. Where a limit has answered 429, its 503s are not the limit's, and need not
+// outlast a fall.
 //
-// Copies cut together, so for them cutting helps. They may believe in each other's refusals all the same. So who
-// believes calls half as often for two seconds of each 53, as all others do who believe for a minute. If as much is
-// refused as copies would then have refused, the rate is again what it was when the belief began. If it is what others
-// would, the belief is proved, and the rate before comes back. Until then as many calls come back as there were; where
-// refusals stopped all, the geometric mean of these and the rate; of a small share, which costs little if it is wrong,
-// the whole rate. While a share is believed, its stops hold only for the refused call.
+// A belief is tested, because copies cut together: they may believe in each other's refusals. A believer calls half as
+// often for two seconds of each 53, as all others do who believe for a minute. If then as few calls are refused as
+// copies would see, the belief ends. If as many are as others would cause, it is proved.
 //
-// Accepted calls add to a budget of refusals that are no events: as many as the share brings, or twice as many. A
-// program that believes in 429s takes no more than before: above the rate from which it fell each is an event. A program
-// that believes in 503s, which have cut its rate, returns to the rate that a 429 cut last. If none has, it searches.
+// Refusals of the share are no events, and stop only their own call. A budget pays for them: accepted calls add the
+// share to it, or twice the share.
+//
+// The rate comes back, too. Of 503s, it returns to the rate that a 429 cut last, or is searched. Of 429s, it returns at
+// first to as many calls as there were; where refusals stopped all, to the geometric mean of these and the rate; of a
+// small share, which costs little if it is wrong, to the whole rate. A belief that is proved brings that back, too. A
+// program that believes in 429s takes no more: above the rate from which it fell each is an event.
 type imposed struct {
 	before, now tally // the stretch before, this one
 
@@ -38,7 +40,6 @@ type imposed struct {
 	fell   float64   // permits per second, before 429s cut the rate
 
 	begin time.Time // of the belief
-	found float64   // the rate then
 	seen  tally     // what the share is from
 	out   tally     // since the last dip
 	dip   float64   // permits per second, while calls go half as often; else 0
@@ -229,7 +230,7 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 	i.share = i.seen.share()
 	switch {
 	case i.odds > telling:
-		r.searching, r.retry, r.grown, r.speed, r.rate = false, false, 0, 0, min(r.rate, i.found)
+		r.searching = false
 		*i = imposed{wrong: now.Add(dipEach), before: i.before}
 	case i.proved() && kind == tooMany && i.fell < i.before.rate:
 		i.fell = i.before.rate
@@ -250,7 +251,7 @@ func (r *Rate) believe(now time.Time, kind int, seen tally) {
 	}
 	*i = imposed{
 		share: seen.share(), budget: mostBudget, until: now.Add(remembered), fell: fell,
-		begin: now, found: r.rate, seen: seen, out: tally{since: now}, before: i.before,
+		begin: now, seen: seen, out: tally{since: now}, before: i.before,
 	}
 	switch {
 	case kind == tooMany:
@@ -262,13 +263,15 @@ func (r *Rate) believe(now time.Time, kind int, seen tally) {
 	}
 }
 
-// Chance reports whether a refusal of a call sent then comes at any rate: it stops only its own call. notAble means 503
-// or 529. Call it before Refused.
-func (r *Rate) Chance(sent time.Time, notAble bool) bool {
-	if !notAble {
-		return r.covered(tooMany)
+// Chance reports whether a refusal comes at any rate: it stops only its own call. notAble means 503 or 529. Call it
+// before Refused.
+func (r *Rate) Chance(notAble bool) bool { return r.covered(kindOf(notAble)) }
+
+func kindOf(notAble bool) int {
+	if notAble {
+		return unable
 	}
-	return r.covered(unable) && (r.proven || !sent.After(r.at))
+	return tooMany
 }
 
 // covered reports whether a refusal is no event.
@@ -286,8 +289,8 @@ func (r *Rate) tolerated(kind int) bool {
 	return covered
 }
 
-// spare counts an accepted call, which adds the share to the budget: twice, but for 429s only once until a dip has shown
-// that others are the cause.
+// spare counts an accepted call, which adds the share to the budget: twice, but for 429s only once until the belief is
+// proved.
 func (i *imposed) spare(now time.Time, kind int) {
 	times := tolerance
 	if kind == tooMany && !i.proved() {

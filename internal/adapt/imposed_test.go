@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Backends are dead, half of them at most: what the others can take is used, half of that with the worst of eight seeds.
+// Backends are dead, half of them at most: what the others can take is used, half of that with the worst of eight
+// seeds.
 func TestDeadBackends(t *testing.T) {
 	for share, least := range map[float64]float64{0.1: 0.8, 0.2: 0.7, 0.25: 0.65, 0.33: 0.55, 0.5: 0.33} {
 		for _, limit := range limits(15, 100) {
@@ -48,8 +49,8 @@ func TestBeliefThatIsWrong(t *testing.T) {
 	}
 }
 
-// Half of the calls are refused at any rate, because others do not yield: that is found, and calls come back. A bucket of
-// the own is not taken for it.
+// Half of the calls are refused at any rate, because others do not yield: that is found, and calls come back. A bucket
+// of the own is not taken for it.
 func TestOthersDoNotYield(t *testing.T) {
 	for _, stop := range []float64{0, 1} {
 		for _, alone := range []bool{false, true} {
@@ -64,7 +65,7 @@ func TestOthersDoNotYield(t *testing.T) {
 					continue
 				}
 				waits := stop
-				if r.Chance(at(now), false) {
+				if r.Chance(false) {
 					waits = 0
 				}
 				r.Refused(at(now), at(now), at(now+waits), false)
@@ -79,35 +80,57 @@ func TestOthersDoNotYield(t *testing.T) {
 	}
 }
 
-// When backends recover, a dip sees no refusals, as copies would. The calls outside of it see none either, so the rate
-// stays.
+// When backends recover, a dip sees no refusals, as copies would. So the rate stays, also if that is a moment before the
+// dip, when the calls outside of it have still seen refusals.
 func TestBackendsRecover(t *testing.T) {
-	for _, ceiling := range []float64{160, unknown} {
-		for seed := range uint64(10) {
-			random := rand.New(rand.NewPCG(seed, 2))
-			r, level, last := New(ceiling), 20., 0.
-			r.Accepted(at(0), at(-1), 1)
-			accepted := make([]int, 50)
-			for now := 0.; now < 500; now += 1 / r.Now() {
-				r.Sent(at(now), 1)
-				level, last = min(20, level+100*(now-last)), now
-				if dead := now < 300 && random.Float64() < 0.25; dead || level < 1 {
-					r.Refused(at(now), at(now), at(now), dead)
-					continue
+	for limit, share := range map[float64]float64{100: 0.25, 60: 0.5} {
+		for _, ceiling := range []float64{1.6, unknown} {
+			for seed := range 15 {
+				random, until := rand.New(rand.NewPCG(uint64(seed), 2)), 300+dipEach.Seconds()*float64(seed)/15
+				r, level, last := New(ceiling*limit), limit/5, 0.
+				r.Accepted(at(0), at(-1), 1)
+				accepted := make([]float64, 50)
+				for now := 0.; now < 500; now += 1 / r.Now() {
+					r.Sent(at(now), 1)
+					level, last = min(limit/5, level+limit*(now-last)), now
+					if dead := now < until && random.Float64() < share; dead || level < 1 {
+						r.Refused(at(now), at(now), at(now), dead)
+						continue
+					}
+					level--
+					accepted[int(now)/10]++
+					r.Accepted(at(now), at(now), 1)
 				}
-				level--
-				accepted[int(now)/10]++
-				r.Accepted(at(now), at(now), 1)
-			}
-			for i, n := range accepted[30:] {
-				require.Greater(t, n, 600, "from %d s on, ceiling %v, seed %d", 300+10*i, ceiling, seed)
+				for i, n := range accepted[int(until)/10+1:] {
+					cell := []any{"%v/s, ceiling %v, seed %d: %d s after", limit, ceiling, seed, 10 * i}
+					require.Greater(t, n, 6*limit, cell...)
+				}
 			}
 		}
 	}
 }
 
-// A refusal that comes before any rate is known leaves none that is infinite, and what is believed keeps a rate above its
-// floor.
+// Who believes in a share meets an outage: ten refusals in a row stop only their calls, the next ones stop all.
+func TestBeliefInAnOutage(t *testing.T) {
+	for _, notAble := range []bool{false, true} {
+		r := found(50)
+		r.believe(at(1000), kindOf(notAble), tally{calls: 100, refused: 30})
+		r.imposed[kindOf(notAble)].fell = 100
+		excused := 0
+		for now := 1000.; now < 1010; now += 1 / r.Now() {
+			r.Sent(at(now), 1)
+			if r.Chance(notAble) {
+				excused++
+			}
+			r.Refused(at(now), at(now), at(now), notAble)
+		}
+		require.LessOrEqual(t, excused, int(mostBudget), "503: %v", notAble)
+		require.Greater(t, excused, 1, "503: %v", notAble)
+	}
+}
+
+// A refusal that comes before any rate is known leaves none that is infinite, and what is believed keeps a rate above
+// its floor.
 func TestBeliefsAreFinite(t *testing.T) {
 	for _, r := range []Rate{New(unknown), Known(20)} {
 		random := rand.New(rand.NewPCG(5, 6))

@@ -145,10 +145,7 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 	defer r.tell()
 	r.answered.add(now, r.cost)
-	stop, kind := max(0, resume.Sub(now)), tooMany
-	if notAble {
-		kind = unable
-	}
+	stop, kind := max(0, resume.Sub(now)), kindOf(notAble)
 	if now.Sub(r.limitedAt) > remembered {
 		r.limited = 0
 	}
@@ -157,6 +154,7 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 	switch {
 	case !sent.After(r.at):
 	case !r.proven:
+		r.tolerated(kind)
 		r.again(stop, notAble)
 	case r.fair.others(), r.tolerated(kind):
 	default:

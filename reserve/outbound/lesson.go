@@ -65,7 +65,7 @@ func (l *lesson) match() {
 		}
 		a.tooLittle = a.tooLittleLeft()
 		a.chance = s.Refused && (s.Status >= 500 || s.After <= 10*time.Second) && a.rate != nil &&
-			a.rate.is(func(rate *adapt.Rate) bool { return rate.Chance(l.of.sent, s.Status >= 500) })
+			a.rate.is(func(rate *adapt.Rate) bool { return rate.Chance(s.Status >= 500) })
 	}
 }
 
