@@ -205,7 +205,8 @@ func TestChanceInACrowd(t *testing.T) {
 	}
 }
 
-// A crowd may look like other programs that do not yield. Programs that believe in these come back to the rate from which they fell, and take no more.
+// A crowd may look like other programs that do not yield. Programs that believe in these come back to the rate from
+// which they fell, and take no more.
 func TestBelieversStay(t *testing.T) {
 	r := found(50)
 	r.ceiling = unknown

@@ -80,8 +80,8 @@ func TestOthersDoNotYield(t *testing.T) {
 	}
 }
 
-// When backends recover, a dip sees no refusals, as copies would. So the rate stays, also if that is a moment before the
-// dip, when the calls outside of it have still seen refusals.
+// When backends recover, a dip sees no refusals, as copies would. So the rate stays, also if that is a moment before
+// the dip, when the calls outside of it have still seen refusals.
 func TestBackendsRecover(t *testing.T) {
 	for limit, share := range map[float64]float64{100: 0.25, 60: 0.5} {
 		for _, ceiling := range []float64{1.6, unknown} {
@@ -110,14 +110,17 @@ func TestBackendsRecover(t *testing.T) {
 	}
 }
 
-// Who believes in a share meets an outage: ten refusals in a row stop only their calls, the next ones stop all.
+// A program that believes in a share meets an outage, which begins with an event of the other kind: ten refusals in a
+// row stop only their calls, the next ones stop all.
 func TestBeliefInAnOutage(t *testing.T) {
 	for _, notAble := range []bool{false, true} {
 		r := found(50)
 		r.believe(at(1000), kindOf(notAble), tally{calls: 100, refused: 30})
 		r.imposed[kindOf(notAble)].fell = 100
+		r.Refused(at(1000), at(1000), at(1000), !notAble)
+		require.False(t, r.proven)
 		excused := 0
-		for now := 1000.; now < 1010; now += 1 / r.Now() {
+		for now := 1000.1; now < 1030; now += 1 / r.Now() {
 			r.Sent(at(now), 1)
 			if r.Chance(notAble) {
 				excused++
@@ -125,7 +128,7 @@ func TestBeliefInAnOutage(t *testing.T) {
 			r.Refused(at(now), at(now), at(now), notAble)
 		}
 		require.LessOrEqual(t, excused, int(mostBudget), "503: %v", notAble)
-		require.Greater(t, excused, 1, "503: %v", notAble)
+		require.Greater(t, excused, int(mostBudget)/2, "503: %v", notAble)
 	}
 }
 

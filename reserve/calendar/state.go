@@ -57,7 +57,8 @@ func (r *rule) loadTerms(terms []byte) (*rule, error) {
 	var s savedTerms
 	size, err := binary.Decode(terms, binary.LittleEndian, &s)
 	of := &rule{rate: s.Rate, spread: s.Spread, quota: s.Quota, margin: s.Margin, period: Period{
-		kind: s.Kind, at: time.Duration(s.At), weekday: time.Weekday(s.Weekday), day: int(s.Day), length: time.Duration(s.Length),
+		kind: s.Kind, at: time.Duration(s.At), weekday: time.Weekday(s.Weekday), day: int(s.Day),
+		length: time.Duration(s.Length),
 	}}
 	if err == nil && s.Kind < every {
 		of.period.loc = r.place(string(terms[size:]), s.Offset)
