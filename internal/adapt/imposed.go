@@ -35,7 +35,7 @@ type imposed struct {
 	before, now tally // the stretch before, this one
 
 	share  float64   // of the calls; 0: no belief
-	until  time.Time // it is forgotten
+	until  time.Time // it is forgotten: ten minutes after a dip has last proved it
 	budget float64   // refusals that are no events
 	fell   float64   // permits per second, before 429s cut the rate
 
@@ -236,7 +236,9 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 		i.fell = i.before.rate
 		r.recall(now, i.fell)
 	}
-	i.odds = max(i.odds, -2*telling)
+	if i.odds = max(i.odds, -2*telling); i.proved() {
+		i.until = now.Add(remembered)
+	}
 }
 
 // believe begins a belief. Refusals have cut the rate.

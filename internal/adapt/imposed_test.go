@@ -31,6 +31,19 @@ func TestDeadBackends(t *testing.T) {
 	}
 }
 
+// A belief that dips prove again and again does not end by itself: half an hour of dead backends looks like its first
+// ten minutes.
+func TestDeadBackendsForLong(t *testing.T) {
+	for ceiling, least := range map[float64]float64{100: 0.77, unknown: 0.925} {
+		s := shared{limit: 100, chance: 0.2, calm: -1, warm: 300, ends: 2100}
+		r := []Rate{New(ceiling)}
+		r[0].Accepted(at(0), at(-1), 1)
+		s.run(r)
+		used, _, _ := s.outcome()
+		require.Greater(t, used, least, "ceiling %v", ceiling)
+	}
+}
+
 // A share that halves with the rate, in the first seconds of a minute, is the doing of copies.
 func TestBeliefThatIsWrong(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
