@@ -3,6 +3,7 @@ package adapt
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 // shared has programs call one token bucket as fast as their rates allow, and says what became of the second half.
 type shared struct {
 	limit, level, last float64
+	falls, part        float64 // from this time on only a part of the limit is left
 	stop               float64 // that a refusal brings
 	chance             float64 // share of the calls that are refused by chance,
 	calm               float64 // from this time on
@@ -50,6 +52,9 @@ func (s *shared) run(rates []Rate) {
 // call makes a call, and returns when the program makes the next one.
 func (s *shared) call(r *Rate, i int) (next float64) {
 	r.Sent(at(s.now), 1)
+	if s.part > 0 && s.now > s.falls {
+		s.limit, s.part = s.limit*s.part, 0
+	}
 	s.level, s.last = min(max(2, s.limit/5), s.level+s.limit*(s.now-s.last)), s.now
 	next = s.now
 	chance := s.random.Float64() < s.chance && s.now > s.calm
@@ -187,20 +192,66 @@ func TestBusyBucket(t *testing.T) {
 }
 
 // Where a bucket answers 429, and one call in a hundred gets a 503 besides, a program that believes in the 503s does not
-// take the others' share: it returns to the rate at which a 429 has cut it.
+// take the others' share: it returns to the rate at which a 429 has cut it. Means of four runs.
 func TestChanceInACrowd(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 10} {
 		for _, ceiling := range []float64{100, unknown} {
-			s := shared{limit: 100, chance: 0.01, warm: 100, ends: 500}
-			rates := make([]Rate, n)
-			for i := range rates {
-				rates[i] = New(ceiling)
+			var used, jain, refused float64
+			for seed := range uint64(4) {
+				s := shared{limit: 100, chance: 0.01, warm: 100, ends: 500, seed: seed}
+				rates := make([]Rate, n)
+				for i := range rates {
+					rates[i] = New(ceiling)
+				}
+				s.run(rates)
+				u, j, r := s.outcome()
+				used, jain, refused = used+u/4, jain+j/4, refused+r/4
 			}
-			s.run(rates)
-			used, jain, refused := s.outcome()
 			require.Greater(t, used, 0.97, "%d", n)
 			require.Greater(t, jain, 0.92, "%d", n)
 			require.Less(t, refused, 0.025, "%d", n)
+		}
+	}
+}
+
+// When a limit falls under programs that share it, refusals look like a share for a while: programs that believe so do
+// not keep each other's refusals up. Without any beliefs at 20/s three programs would have .10 and .21 of their calls
+// refused in the next four minutes, after a fall to a half and to a fifth, and ten .23 and .41; at 100/s .01 and .05,
+// .06 and .16.
+func TestLimitFalls(t *testing.T) {
+	for _, c := range []struct {
+		busy        bool // 503s; else 429s
+		limit, part float64
+		three, ten  float64 // refused, at most
+	}{
+		{true, 20, 0.5, 0.32, 0.62},
+		{true, 20, 0.2, 0.55, 0.82},
+		{true, 100, 0.5, 0.1, 0.25},
+		{true, 100, 0.2, 0.2, 0.45},
+		{false, 20, 0.5, 0.25, 0.45},
+		{false, 20, 0.2, 0.5, 0.7},
+		{false, 100, 0.5, 0.05, 0.18},
+		{false, 100, 0.2, 0.1, 0.42},
+	} {
+		for n, most := range map[int]float64{3: c.three, 10: c.ten} {
+			all := make([]float64, 8)
+			for seed := range all {
+				falls := 200 + dipEach.Seconds()*float64(seed)/8
+				s := shared{
+					limit: c.limit, busy: c.busy, falls: falls, part: c.part, warm: falls, ends: falls + 240, seed: uint64(seed),
+				}
+				rates := make([]Rate, n)
+				for i := range rates {
+					rates[i] = New(unknown)
+					rates[i].Accepted(at(0), at(-1), 1)
+				}
+				s.run(rates)
+				used, _, refused := s.outcome()
+				all[seed] = refused
+				require.Greater(t, used, 0.7, "%v, %d programs, seed %d", c, n, seed)
+			}
+			slices.Sort(all)
+			require.Less(t, all[4], most, "%v, %d programs", c, n)
 		}
 	}
 }

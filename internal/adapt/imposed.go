@@ -20,29 +20,35 @@ import (
 // eighth with the third power of the odds. Where a limit has answered 429, its 503s are not the limit's, and need not
 // outlast a fall.
 //
-// A belief is tested, because copies cut together: they may believe in each other's refusals. A believer calls half as
-// often for two seconds of each 53, as all others do who believe for a minute. If then as few calls are refused as
-// copies would see, the belief ends. If as many are as others would cause, it is proved.
+// A belief is tested, because copies cut together: they may believe in each other's refusals. All believers dip at the
+// same time: for two seconds of each 53 they call half as often. If then as few calls are refused as copies would see,
+// the belief ends. If as many are as others would cause, it is proved. It is forgotten ten minutes after the last proof.
+//
+// Of 503s more is believed, and copies are the worse for it when their limit falls. So until the belief is proved, a dip
+// comes each 13 s. It goes down to half of the part that is accepted, and a program that has fallen and does not believe
+// yet dips with the believers.
 //
 // Refusals of the share are no events, and stop only their own call. A budget pays for them: accepted calls add the
 // share to it, or twice the share.
 //
-// The rate comes back, too. Of 503s, it returns to the rate that a 429 cut last, or is searched. Of 429s, it returns at
-// first to as many calls as there were; where refusals stopped all, to the geometric mean of these and the rate; of a
-// small share, which costs little if it is wrong, to the whole rate. A belief that is proved brings that back, too. A
-// program that believes in 429s takes no more: above the rate from which it fell each is an event.
+// The rate comes back, too. Of 503s, it returns to the rate that a 429 cut last. Without one, it returns at first to the
+// rate before, or to eight times the rate; when the belief is proved, it is searched. Of 429s, it returns at first to as
+// many calls as there were; where refusals stopped all, to the geometric mean of these and the rate; when the belief is
+// proved, to the rate before. A small share costs little if it is wrong: it brings that back at once. Above the rate to
+// which a belief returns, each refusal is an event.
 type imposed struct {
 	before, now tally // the stretch before, this one
 
 	share  float64   // of the calls; 0: no belief
 	until  time.Time // it is forgotten: ten minutes after a dip has last proved it
 	budget float64   // refusals that are no events
-	fell   float64   // permits per second, before 429s cut the rate
+	fell   float64   // permits per second, before refusals cut the rate: above it they are events, too
 
 	begin time.Time // of the belief
 	seen  tally     // what the share is from
 	out   tally     // since the last dip
-	dip   float64   // permits per second, while calls go half as often; else 0
+	dip   float64   // permits per second, while calls go less often; else 0
+	part  float64   // of the calls, in a dip
 	odds  float64   // logarithm: that copies are the cause
 	wrong time.Time // no other belief until then
 }
@@ -69,9 +75,15 @@ const (
 	dipFrom = 500 * time.Millisecond // for calls that are out
 	dipTo   = 2500 * time.Millisecond
 
+	leastDip = 0.2 // calls per second
+	further  = 8.  // times the rate, until 503s are proved
+
 	mostBudget = 10. // refusals
 	tolerance  = 2.  // times the share, to the budget
 )
+
+// doubt is the time after a belief that was wrong without another one, in dipEach.
+var doubt = [kinds]time.Duration{tooMany: 1, unable: 3}
 
 // A tally counts answers to calls sent since a refusal: a bucket was empty.
 type tally struct {
@@ -127,8 +139,13 @@ func (r *Rate) weigh(now, sent time.Time, kind int, refused bool) {
 		r.test(now, sent, kind, refused)
 		return
 	}
-	i.dip = 0
 	rate := r.tried(now)
+	if fallen := rate < rarer*i.before.rate; kind == unable && fallen && i.now.refused >= 2 && i.now.share() >= small &&
+		now.Sub(now.Truncate(dipEach/4)) < dipTo {
+		r.dip(now, kind, i.now.share())
+	} else {
+		i.dip = 0
+	}
 	i.now.count(now, sent, rate, refused)
 	i.now.rate = cmp.Or(i.now.rate, r.answered.perSecond(now))
 	seconds := now.Sub(i.now.since).Seconds()
@@ -189,117 +206,4 @@ func (r *Rate) outlasts(now time.Time, kind int, seconds float64) bool {
 	seen, expected := i.now.refused, seconds/r.period()
 	odds := seen*math.Log(seen/expected) - seen + expected // of so many, if they came by chance (Poisson)
 	return seen > expected && odds > least && r.guesses == 0 && now.After(i.wrong)
-}
-
-// proved reports whether dips have shown that others are the cause.
-func (i *imposed) proved() bool { return i.odds <= -telling }
-
-// test counts an answer while a share is believed.
-func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
-	i, each := &r.imposed[kind], dipEach
-	if now.Sub(i.begin) < each {
-		each /= 4
-	}
-	since := now.Sub(now.Truncate(each))
-	switch {
-	case since >= dipTo:
-		if i.dip > 0 {
-			i.dip, i.out = 0, tally{since: now}
-		}
-		i.out.count(now, sent, r.rate, refused)
-		i.out.forget()
-		if kind == unable {
-			i.seen.count(now, sent, r.rate, refused)
-			i.seen.forget()
-			i.share = i.seen.share()
-		}
-		return
-	case i.dip == 0:
-		i.dip = min(r.used, cmp.Or(r.answered.perSecond(now), r.used)) / 2
-	}
-	if since < dipFrom || now.Sub(sent) > since { // it was sent before the dip
-		return
-	}
-	share := min(i.share, (i.out.refused+0.5)/(i.out.calls+1)) // outside of dips there may be none, either
-	if own := alone(share, 0.5); refused {
-		i.odds += math.Log(own / share)
-	} else {
-		i.odds += math.Log((1 - own) / (1 - share))
-	}
-	i.seen.count(now, sent, r.rate, refused)
-	i.share = i.seen.share()
-	switch {
-	case i.odds > telling:
-		r.searching = false
-		*i = imposed{wrong: now.Add(dipEach), before: i.before}
-	case i.proved() && kind == tooMany && i.fell < i.before.rate:
-		i.fell = i.before.rate
-		r.recall(now, i.fell)
-	}
-	if i.odds = max(i.odds, -2*telling); i.proved() {
-		i.until = now.Add(remembered)
-	}
-}
-
-// believe begins a belief. Refusals have cut the rate.
-func (r *Rate) believe(now time.Time, kind int, seen tally) {
-	i := &r.imposed[kind]
-	fell := i.before.called * r.cost
-	switch {
-	case r.stopped > 0: // so calls were few
-		fell = math.Sqrt(fell * max(fell, i.before.rate))
-	case seen.share() < small:
-		fell = max(fell, i.before.rate)
-	}
-	*i = imposed{
-		share: seen.share(), budget: mostBudget, until: now.Add(remembered), fell: fell,
-		begin: now, seen: seen, out: tally{since: now}, before: i.before,
-	}
-	switch {
-	case kind == tooMany:
-		r.recall(now, i.fell)
-	case r.limited > 0:
-		r.recall(now, r.limited)
-	default:
-		r.searching = r.rate < r.ceiling
-	}
-}
-
-// Chance reports whether a refusal comes at any rate: it stops only its own call. notAble means 503 or 529. Call it
-// before Refused.
-func (r *Rate) Chance(notAble bool) bool { return r.covered(kindOf(notAble)) }
-
-func kindOf(notAble bool) int {
-	if notAble {
-		return unable
-	}
-	return tooMany
-}
-
-// covered reports whether a refusal is no event.
-func (r *Rate) covered(kind int) bool {
-	i := &r.imposed[kind]
-	return i.share > 0 && i.budget >= 1 && (kind == unable || r.rate <= i.fell)
-}
-
-// tolerated counts a refusal, and reports whether it is no event.
-func (r *Rate) tolerated(kind int) bool {
-	covered := r.covered(kind)
-	if covered {
-		r.imposed[kind].budget--
-	}
-	return covered
-}
-
-// spare counts an accepted call, which adds the share to the budget: twice, but for 429s only once until the belief is
-// proved.
-func (i *imposed) spare(now time.Time, kind int) {
-	times := tolerance
-	if kind == tooMany && !i.proved() {
-		times = 1
-	}
-	i.budget = min(mostBudget, i.budget+float64(times*i.share/(1-i.share)))
-	if i.share > 0 && now.After(i.until) {
-		*i = imposed{before: i.before}
-	}
 }

@@ -219,7 +219,7 @@ func (r *Rate) tell() {
 	to := min(r.rate, r.offered)
 	for i := range r.imposed {
 		if dip := r.imposed[i].dip; dip > 0 {
-			to = min(to, max(dip, r.floor))
+			to = min(to, max(dip, r.floor, leastDip*r.cost))
 		}
 	}
 	if r.row >= halving {

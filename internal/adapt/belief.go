@@ -1,0 +1,139 @@
+package adapt
+
+import (
+	"cmp"
+	"math"
+	"time"
+)
+
+// proved reports whether dips have shown that others are the cause.
+func (i *imposed) proved() bool { return i.odds <= -telling }
+
+// dip makes calls rarer, so far that a limit would refuse none: to half of what is accepted.
+func (r *Rate) dip(now time.Time, kind int, share float64) {
+	i := &r.imposed[kind]
+	if i.dip > 0 {
+		return
+	}
+	if i.part = 0.5; kind == unable {
+		i.part *= max(0.1, 1-share)
+	}
+	i.dip = i.part * min(r.used, cmp.Or(r.answered.perSecond(now), r.used))
+}
+
+// test counts an answer while a share is believed.
+func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
+	i, each := &r.imposed[kind], dipEach
+	if now.Sub(i.begin) < each || kind == unable && i.share >= small && !i.proved() {
+		each /= 4
+	}
+	since := now.Sub(now.Truncate(each))
+	switch {
+	case since >= dipTo:
+		if i.dip > 0 {
+			i.dip, i.out = 0, tally{since: now}
+		}
+		i.out.count(now, sent, r.rate, refused)
+		i.out.forget()
+		if kind == unable {
+			i.seen.count(now, sent, r.rate, refused)
+			i.seen.forget()
+			i.share = i.seen.share()
+		}
+		return
+	case i.dip == 0:
+		r.dip(now, kind, (i.out.refused+0.5)/(i.out.calls+1))
+	}
+	if since < dipFrom || now.Sub(sent) > since { // it was sent before the dip
+		return
+	}
+	share := min(i.share, (i.out.refused+0.5)/(i.out.calls+1)) // outside of dips there may be none, either
+	if own := alone(share, i.part); refused {
+		i.odds += math.Log(own / share)
+	} else {
+		i.odds += math.Log((1 - own) / (1 - share))
+	}
+	i.seen.count(now, sent, r.rate, refused)
+	i.share = i.seen.share()
+	if i.odds > telling {
+		r.searching = false
+		*i = imposed{wrong: now.Add(dipEach * doubt[kind]), before: i.before}
+	}
+	if i.odds = max(i.odds, -2*telling); i.proved() {
+		i.until = now.Add(remembered)
+		r.back(now, kind)
+	}
+}
+
+// back brings the rate back when a dip has proved the belief.
+func (r *Rate) back(now time.Time, kind int) {
+	i := &r.imposed[kind]
+	switch {
+	case kind == unable && r.limited == 0 && i.fell < 2*r.rate:
+		i.fell, r.searching = math.Inf(1), r.rate < r.ceiling
+	case kind == tooMany && i.fell < i.before.rate:
+		i.fell = i.before.rate
+		r.recall(now, i.fell)
+	}
+}
+
+// believe begins a belief. Refusals have cut the rate.
+func (r *Rate) believe(now time.Time, kind int, seen tally) {
+	i := &r.imposed[kind]
+	fell := i.before.called * r.cost
+	switch {
+	case kind == unable:
+		fell = max(fell, i.before.rate, further*r.rate)
+	case r.stopped > 0: // so calls were few
+		fell = math.Sqrt(fell * max(fell, i.before.rate))
+	case seen.share() < small:
+		fell = max(fell, i.before.rate)
+	}
+	*i = imposed{
+		share: seen.share(), budget: mostBudget, until: now.Add(remembered), fell: fell,
+		begin: now, seen: seen, out: tally{since: now}, before: i.before,
+	}
+	if kind == unable && r.limited > 0 {
+		fell = r.limited
+	}
+	r.recall(now, fell)
+}
+
+// Chance reports whether a refusal comes at any rate: it stops only its own call. notAble means 503 or 529. Call it
+// before Refused.
+func (r *Rate) Chance(notAble bool) bool { return r.covered(kindOf(notAble)) }
+
+func kindOf(notAble bool) int {
+	if notAble {
+		return unable
+	}
+	return tooMany
+}
+
+// covered reports whether a refusal is no event.
+func (r *Rate) covered(kind int) bool {
+	i := &r.imposed[kind]
+	return i.share > 0 && i.budget >= 1 && (r.rate <= i.fell || r.elsewhere(kind))
+}
+
+// tolerated counts a refusal, and reports whether it is no event.
+func (r *Rate) tolerated(kind int) bool {
+	covered := r.covered(kind)
+	if covered {
+		r.imposed[kind].budget--
+	}
+	return covered
+}
+
+// spare counts an accepted call, which adds the share to the budget: twice, but for 429s only once until the belief is
+// proved.
+func (i *imposed) spare(now time.Time, kind int) {
+	times := tolerance
+	if kind == tooMany && !i.proved() {
+		times = 1
+	}
+	i.budget = min(mostBudget, i.budget+float64(times*i.share/(1-i.share)))
+	if i.share > 0 && now.After(i.until) {
+		*i = imposed{before: i.before}
+	}
+}
