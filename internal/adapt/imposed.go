@@ -22,20 +22,21 @@ import (
 //
 // A belief is tested, because copies cut together: they may believe in each other's refusals. All believers dip at the
 // same time: for two seconds of each 53 they call half as often. If then as few calls are refused as copies would see,
-// the belief ends. If as many are as others would cause, it is proved. It is forgotten ten minutes after the last proof.
+// the belief ends. If as many are as others would cause, it is proved. It is forgotten ten minutes after the last
+// proof.
 //
-// Of 503s more is believed, and copies are the worse for it when their limit falls. So until the belief is proved, a dip
-// comes each 13 s. It goes down to half of the part that is accepted, and a program that has fallen and does not believe
-// yet dips with the believers.
+// Of 503s more is believed, and copies are the worse for it when their limit falls. So until the belief is proved, a
+// dip comes each 13 s. It goes down to half of the part that is accepted, and a program that has fallen and does not
+// believe yet dips with the believers.
 //
 // Refusals of the share are no events, and stop only their own call. A budget pays for them: accepted calls add the
 // share to it, or twice the share.
 //
-// The rate comes back, too. Of 503s, it returns to the rate that a 429 cut last. Without one, it returns at first to the
-// rate before, or to eight times the rate; when the belief is proved, it is searched. Of 429s, it returns at first to as
-// many calls as there were; where refusals stopped all, to the geometric mean of these and the rate; when the belief is
-// proved, to the rate before. A small share costs little if it is wrong: it brings that back at once. Above the rate to
-// which a belief returns, each refusal is an event.
+// The rate comes back, too. Of 503s, it returns to the rate that a 429 cut last. Without one, it returns at first to
+// the rate before, or to eight times the rate; when the belief is proved, it is searched. Of 429s, it returns at first
+// to as many calls as there were; where refusals stopped all, to the geometric mean of these and the rate; when the
+// belief is proved, to the rate before. A small share costs little if it is wrong: it brings that back at once. Above
+// the rate to which a belief returns, each refusal is an event.
 type imposed struct {
 	before, now tally // the stretch before, this one
 

@@ -93,8 +93,8 @@ func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Du
 	return k.keys().Acquire(ctx, key, n)
 }
 
-// ReserveWithin is [reserve.Limiter.ReserveWithin] of the key's limiter. It has Acquire's errors. Settle charges the key
-// even after it was dropped.
+// ReserveWithin is [reserve.Limiter.ReserveWithin] of the key's limiter. It has Acquire's errors. Settle charges the
+// key even after it was dropped.
 func (k *Limiters[K]) ReserveWithin(
 	ctx context.Context, key K, n int, maxWait time.Duration,
 ) (r reserve.Reservation, err error) {

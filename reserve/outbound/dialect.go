@@ -23,10 +23,10 @@ import (
 // The first of these that is present counts.
 //
 //   - How long to stay away: Retry-After-Ms, X-Ms-Retry-After-Ms, X-Amz-Retry-After, Retry-After, other spellings
-//     (X-RateLimit-Retry-After), and the bodies of refusals by Google, Discord, Telegram, Matrix, monday.com, OpenRouter,
-//     Shopify's GraphQL and GitHub, also in gzip or deflate, or in words ("try again in 20s"). Retry-After may be
-//     seconds, decimals, one of HTTP's three date forms, or RFC 1123 with UTC or an offset. 1e9 and more is a time
-//     since 1970. More than 32 days is malformed. Of several the longest counts.
+//     (X-RateLimit-Retry-After), and the bodies of refusals by Google, Discord, Telegram, Matrix, monday.com,
+//     OpenRouter, Shopify's GraphQL and GitHub, also in gzip or deflate, or in words ("try again in 20s").
+//     Retry-After may be seconds, decimals, one of HTTP's three date forms, or RFC 1123 with UTC or an offset. 1e9 and
+//     more is a time since 1970. More than 32 days is malformed. Of several the longest counts.
 //   - What is left: RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11, and 3 to 7 before it), and
 //     the headers of a [Dialect].
 //

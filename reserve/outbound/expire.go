@@ -22,7 +22,8 @@ type ExpiredError struct {
 }
 
 func (e *ExpiredError) Error() string {
-	text := "outbound: the request's signature ends at " + e.Expires.UTC().Format(time.RFC3339) + ", before it could be sent"
+	ends := e.Expires.UTC().Format(time.RFC3339)
+	text := "outbound: the request's signature ends at " + ends + ", before it could be sent"
 	if e.Err != nil {
 		text += fmt.Sprintf(": %v", e.Err)
 	}

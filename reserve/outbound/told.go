@@ -84,7 +84,8 @@ func (l *lesson) doubt(a, blamed *charge, stop time.Duration) {
 		hold = told.Refused(l.of.heard, l.of.sent, stop, float64(a.Permits), a.inUse, busy)
 		a.belief.stored = stored
 	})
-	if even := a.belief.even.Load(); even != nil && hold > 0 && (a.stopsWith(blamed) || stop == 0) && !l.of.t.pauseRefused {
+	even, stops := a.belief.even.Load(), a.stopsWith(blamed) || stop == 0
+	if even != nil && hold > 0 && stops && !l.of.t.pauseRefused {
 		even.PauseUntil(l.of.heard.Add(hold))
 	}
 	if log := l.of.t.log; log != nil {

@@ -258,7 +258,10 @@ func (t *Transport) stateOf(a *charge, r *http.Request) *limitState {
 			states.forget(t.now())
 			t.lines.forget()
 		}
-		s = &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By, of: a.of, places: a.limit.places, pause: t.pauseOf(a)}
+		s = &limitState{
+			name: a.name(), key: shownKey(a.key, r), by: a.By, of: a.of,
+			places: a.limit.places, pause: t.pauseOf(a),
+		}
 		if s.places > 0 {
 			s.seats = queue.NewPlaces(s.places)
 			s.by, s.of = s.seats, s.seats

@@ -9,14 +9,14 @@
 // # Where the state is kept
 //
 // [New] and [NewKeyed] keep it in Redis: one script, one key, one round trip. [NewIn] and [NewKeyedIn] keep it in a
-// [Store]: packages file, postgres, natskv, goredis.Store on Redis, or [Memory] for tests. A Store can also keep windows
-// and calendars, whose promised times don't move, and whose rate can't be set.
+// [Store]: packages file, postgres, natskv, goredis.Store on Redis, or [Memory] for tests. A Store can also keep
+// windows and calendars, whose promised times don't move, and whose rate can't be set.
 //
 // # How it asks
 //
-// Requests that arrive during a call share the next: with 64 goroutines four times as many decisions, for a fifth of the
-// server's time. Calls for many keys go as one pipeline. Within a process, callers queue first come, first served. A
-// request that is decided too late gets nothing. The first call to a server has twice the timeout.
+// Requests that arrive during a call share the next: with 64 goroutines four times as many decisions, for a fifth of
+// the server's time. Calls for many keys go as one pipeline. Within a process, callers queue first come, first served.
+// A request that is decided too late gets nothing. The first call to a server has twice the timeout.
 //
 // Where the store is 100 ms away, a request takes 100 to 300 ms besides its wait for permits, but callers share these
 // trips: of 1,000/s, four processes with 1 caller each get 39/s, and with 64 each all. [WithAhead] buys ahead: 963/s
@@ -54,9 +54,9 @@
 //     the store's clock, give nothing back.
 //   - In Redis, the queue shortens by the newest request if it is given back, and by earlier refunds directly before
 //     it: after 1,000 callers have queued and given up, there is no queue. Elsewhere in the queue the time passes
-//     unused, and its permits are deferred, at most a capacity, and 512 times: a request that would wait goes at once if
-//     enough are deferred for it and for the largest promise that is still running. The rest is stored when nothing is
-//     owed.
+//     unused, and its permits are deferred, at most a capacity, and 512 times: a request that would wait goes at once
+//     if enough are deferred for it and for the largest promise that is still running. The rest is stored when nothing
+//     is owed.
 //   - A Cancel after the time of the permits gives back as many as would still be there, to within 2 % within 50
 //     requests. If 300 to 900 of 1,000 are cancelled at the end, at most a quarter is lost.
 //   - PauseUntil and Resume concern later requests. In Redis, a pause that ends before what is owed is paid changes

@@ -45,7 +45,8 @@ func (j *journal) promise(w wanted, at, since int64) answer {
 	}
 	number := j.add(r)
 	return answer{
-		granted: true, wait: at - j.now, slot: slot{record: number, permits: w.permits}, unsure: at > j.now && j.unsure(w.uses),
+		granted: true, wait: at - j.now, slot: slot{record: number, permits: w.permits},
+		unsure: at > j.now && j.unsure(w.uses),
 	}
 }
 

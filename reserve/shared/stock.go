@@ -91,8 +91,8 @@ func (l *Limiter) errand(list []*request, begin int64) (e errand) {
 	return e
 }
 
-// wants returns how many lots a call buys, and their permits: as many as the largest request of late, unless it is rare.
-// The rate is in permits a nanosecond.
+// wants returns how many lots a call buys, and their permits: as many as the largest request of late, unless it is
+// rare. The rate is in permits a nanosecond.
 func (s *stock) wants(now int64, rate float64) (lots, size int) {
 	mean := float64(s.permits) / float64(s.granted)
 	each := math.Ceil(min(s.largest, max(2*mean, rate*float64(keptCalls*s.trip))))

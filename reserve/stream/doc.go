@@ -10,16 +10,16 @@
 // buffer. The rate is that of the Reserver's method Rate() float64; without it a step is 4 KiB. A smaller window makes
 // the steps smaller.
 //
-// Each step reserves, waits, reads or writes, and gives back unused permits. While a Read waits for its source, it holds
-// its permits, so a Reader reserves at most an eighth more than the last Read gave: after 100 bytes 113, and so on until
-// a Read is short again.
+// Each step reserves, waits, reads or writes, and gives back unused permits. While a Read waits for its source, it
+// holds its permits, so a Reader reserves at most an eighth more than the last Read gave: after 100 bytes 113, and so
+// on until a Read is short again.
 //
 // # Sharing
 //
-// Streams share a limiter, or any [reserve.Reserver], by steps, so a stream that writes little at a time gets little. Of
-// 32 writers at 1 MiB/s, eight of each size, those of 100 bytes together get 0.14 %, of 4 KiB 5.9 %, and of 32 KiB and
-// of 1 MiB 47 % each. If that matters, put a bufio.Writer around each Writer, or give each stream its own limiter beside
-// the common limiter (reserve.All).
+// Streams share a limiter, or any [reserve.Reserver], by steps, so a stream that writes little at a time gets little.
+// Of 32 writers at 1 MiB/s, eight of each size, those of 100 bytes together get 0.14 %, of 4 KiB 5.9 %, and of 32 KiB
+// and of 1 MiB 47 % each. If that matters, put a bufio.Writer around each Writer, or give each stream its own limiter
+// beside the common limiter (reserve.All).
 //
 // # Errors
 //

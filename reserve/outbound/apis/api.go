@@ -249,8 +249,8 @@ func in(patterns ...string) func(*http.Request) string {
 	}
 }
 
-// endpoint returns the method and the path of a request, with a * for what looks like an identifier: it has a digit or a
-// capital letter, and is not the first part, which is a version.
+// endpoint returns the method and the path of a request, with a * for what looks like an identifier: it has a digit or
+// a capital letter, and is not the first part, which is a version.
 func endpoint(r *http.Request) string {
 	parts := strings.Split(r.URL.Path, "/")
 	for i := 2; i < len(parts); i++ {

@@ -2,6 +2,7 @@ package apis
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,8 @@ func Shopify(perSecond, bucket float64) outbound.Option { return shopify(perSeco
 func shopify(perSecond, bucket float64) api {
 	return api{
 		API: API{
-			Name: "Shopify", Call: "apis.Shopify(2, 40)", Hosts: []string{"myshopify.com"}, Says: "REST: 40, and 2 a second, for an app and a shop",
+			Name: "Shopify", Call: "apis.Shopify(2, 40)", Hosts: []string{"myshopify.com"},
+			Says:   "REST: 40, and 2 a second, for an app and a shop",
 			Source: "https://shopify.dev/docs/api/usage/limits", Checked: day(2026, time.November, 28),
 		},
 		credential: []string{"X-Shopify-Access-Token"}, perHost: true,
@@ -30,9 +32,9 @@ func shopify(perSecond, bucket float64) api {
 	}
 }
 
-// ShopifyGraphQL returns an option with the limits of Shopify's GraphQL Admin API for a shop: points a second and at once,
-// by the plan, such as 50 and 1000. What a query costs is known by its response; until then it is as the dearest of the
-// last ones, at first 50 points.
+// ShopifyGraphQL returns an option with the limits of Shopify's GraphQL Admin API for a shop: points a second and at
+// once, by the plan, such as 50 and 1000. What a query costs is known by its response; until then it is as the dearest
+// of the last ones, at first 50 points.
 func ShopifyGraphQL(pointsPerSecond, bucket float64) outbound.Option {
 	return shopifyGraphQL(pointsPerSecond, bucket).option()
 }
@@ -76,15 +78,21 @@ func jira(pointsPerHour int) api {
 					}
 					return 1
 				}},
-			{name: "writes of an issue in 30 s", n: 100, per: 30 * time.Second, methods: "PUT POST DELETE", paths: issue, each: in(issue...)},
-			{name: "jira-per-issue-on-write", n: 20, per: 2 * time.Second, methods: "PUT POST DELETE", paths: issue, each: in(issue...)},
+			{
+				name: "writes of an issue in 30 s", n: 100, per: 30 * time.Second, methods: "PUT POST DELETE",
+				paths: issue, each: in(issue...),
+			},
+			{
+				name: "jira-per-issue-on-write", n: 20, per: 2 * time.Second, methods: "PUT POST DELETE",
+				paths: issue, each: in(issue...),
+			},
 			{name: "jira-burst-based", n: 100, refill: 50},
 		},
 	}
 }
 
-// HubSpot returns an option with the limits of HubSpot's API for an app and an account: so many calls in a time, such as
-// 100 in 10 s.
+// HubSpot returns an option with the limits of HubSpot's API for an app and an account: so many calls in a time, such
+// as 100 in 10 s.
 func HubSpot(calls int, in time.Duration) outbound.Option { return hubSpot(calls, in).option() }
 
 func hubSpot(calls int, in time.Duration) api {
@@ -106,7 +114,8 @@ func hubSpot(calls int, in time.Duration) api {
 	}
 }
 
-// Zendesk returns an option with the limits of Zendesk's API for an account: requests a minute by the plan, 200 to 2500.
+// Zendesk returns an option with the limits of Zendesk's API for an account: requests a minute by the plan, 200 to
+// 2500.
 func Zendesk(perMinute int) outbound.Option { return zendesk(perMinute).option() }
 
 func zendesk(perMinute int) api {
@@ -116,7 +125,8 @@ func zendesk(perMinute int) api {
 			Name: "Zendesk", Call: "apis.Zendesk(400)", Hosts: []string{"zendesk.com"},
 			Says: "200 to 2500 a minute by the plan; incremental exports 10 a minute; 100 updates of tickets, " +
 				"of one 30 in 10 minutes",
-			Source: "https://developer.zendesk.com/api-reference/introduction/rate-limits/", Checked: day(2026, time.November, 28),
+			Source:  "https://developer.zendesk.com/api-reference/introduction/rate-limits/",
+			Checked: day(2026, time.November, 28),
 		},
 		perHost: true, given: []number{{"perMinute", float64(perMinute)}}, longest: 11 * time.Minute,
 		limits: []limit{
@@ -218,7 +228,7 @@ func googleAPI(r *http.Request) string {
 		return strings.ToLower(name)
 	}
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	for len(parts) > 1 && (parts[0] == "upload" || parts[0] == "batch" || parts[0] == "resumable" || parts[0] == "download") {
+	for len(parts) > 1 && slices.Contains([]string{"upload", "batch", "resumable", "download"}, parts[0]) {
 		parts = parts[1:]
 	}
 	return parts[0]

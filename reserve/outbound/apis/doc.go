@@ -1,7 +1,7 @@
 // Package apis knows the documented limits of well-known APIs, for package outbound:
 //
-//	client := &http.Client{Transport: pace.Must(outbound.New(nil, nil, apis.Known()))}      // by host: GitHub, Slack, Airtable, ...
-//	client := &http.Client{Transport: pace.Must(outbound.New(nil, nil, apis.Zendesk(400)))} // where a number depends on the plan
+//	client := &http.Client{Transport: pace.Must(outbound.New(nil, nil, apis.Known()))}      // by host: GitHub, ...
+//	client := &http.Client{Transport: pace.Must(outbound.New(nil, nil, apis.Zendesk(400)))} // its number is a plan's
 //
 // Each option holds for requests to its API's hosts; other requests are paced as without it, and so is a redirect to
 // another host. Two credentials never share a limit, except where the API counts addresses or projects. The credential

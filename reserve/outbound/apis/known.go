@@ -24,7 +24,8 @@ func List() []API {
 	return list
 }
 
-// Known returns an option with the limits of all APIs of [List] that need no number: GitHub, Stripe, Slack, Discord, ...
+// Known returns an option with the limits of all APIs of [List] that need no number: GitHub, Stripe, Slack, Discord,
+// ...
 func Known() outbound.Option {
 	return outbound.Options(func() (opts []outbound.Option, _ error) {
 		for _, a := range known() {
@@ -112,13 +113,15 @@ func Notion() outbound.Option { return notion.option() }
 
 var notion = api{
 	API: API{
-		Name: "Notion", Call: "apis.Notion()", Hosts: []string{"api.notion.com"}, Says: "3 a second for a connection on average, some more at once; and a workspace's",
+		Name: "Notion", Call: "apis.Notion()", Hosts: []string{"api.notion.com"},
+		Says:   "3 a second for a connection on average, some more at once; and a workspace's",
 		Source: "https://developers.notion.com/reference/request-limits", Checked: day(2026, time.November, 28),
 	},
 	limits: []limit{{n: 3, refill: 3, adaptive: true}},
 }
 
-// X returns an option with the limits of X's API (Twitter's), which depend on the plan and the endpoint: responses tell.
+// X returns an option with the limits of X's API (Twitter's), which depend on the plan and the endpoint: responses
+// tell.
 func X() outbound.Option { return x.option() }
 
 var x = api{
@@ -189,7 +192,8 @@ var airtable = api{
 	credential: []string{"?api_key"},
 	limits: []limit{
 		{name: "token", n: 50, per: time.Second, penalty: 30 * time.Second, adaptive: true},
-		{name: "base", n: 5, per: time.Second, penalty: 30 * time.Second, adaptive: true, not: []string{"/v0/meta/whoami", "/v0/meta/bases"},
+		{name: "base", n: 5, per: time.Second, penalty: 30 * time.Second, adaptive: true,
+			not:  []string{"/v0/meta/whoami", "/v0/meta/bases"},
 			each: in("/v0/meta/bases/{}/**", "/v0/bases/{}/**", "/v0/{}/**")},
 	},
 }
@@ -199,7 +203,8 @@ func SEC() outbound.Option { return sec.option() }
 
 var sec = api{
 	API: API{
-		Name: "SEC EDGAR", Call: "apis.SEC()", Hosts: []string{"sec.gov"}, Says: "10 a second for an address; then a stop of 10 minutes",
+		Name: "SEC EDGAR", Call: "apis.SEC()", Hosts: []string{"sec.gov"},
+		Says:   "10 a second for an address; then a stop of 10 minutes",
 		Source: "https://www.sec.gov/os/accessing-edgar-data", Checked: day(2026, time.November, 28),
 	},
 	// A block begins anew with each call: the address' other programs have begun it a little later.
@@ -214,7 +219,8 @@ var mediaWiki = api{
 		Name: "MediaWiki", Call: "apis.MediaWiki()",
 		Hosts: []string{"wikipedia.org", "wikimedia.org", "wikidata.org", "mediawiki.org", "wiktionary.org", "wikisource.org",
 			"wikibooks.org", "wikiquote.org", "wikinews.org", "wikiversity.org", "wikivoyage.org"},
-		Says:   "no number for reads, to be called with consideration: here 10 a second, 2 in flight; a server that lags says for how long",
+		Says: "no number for reads, to be called with consideration: here 10 a second, 2 in flight; " +
+			"a server that lags says for how long",
 		Source: "https://www.mediawiki.org/wiki/API:Etiquette", Checked: day(2026, time.November, 28),
 	},
 	limits: []limit{{name: "concurrent", n: 2, inFlight: true}, {n: 10, refill: 10}},

@@ -14,7 +14,8 @@ func GitLab() outbound.Option { return gitLab.option() }
 
 var gitLab = api{
 	API: API{
-		Name: "GitLab", Call: "apis.GitLab()", Hosts: []string{"gitlab.com"}, Says: "2000 a minute for a user, 500 without one; and what responses say",
+		Name: "GitLab", Call: "apis.GitLab()", Hosts: []string{"gitlab.com"},
+		Says:   "2000 a minute for a user, 500 without one; and what responses say",
 		Source: "https://docs.gitlab.com/user/gitlab_com/rate_limits/", Checked: day(2026, time.November, 28),
 	},
 	credential: []string{"Private-Token", "Job-Token", "?private_token", "?access_token", "?job_token"},
@@ -58,8 +59,9 @@ func Trello() outbound.Option { return trello.option() }
 var trello = api{
 	API: API{
 		Name: "Trello", Call: "apis.Trello()", Hosts: []string{"api.trello.com"},
-		Says:   "300 in 10 s for a key, 100 for a token; 100 to /1/members in 15 minutes",
-		Source: "https://developer.atlassian.com/cloud/trello/guides/rest-api/rate-limits/", Checked: day(2026, time.November, 28),
+		Says:    "300 in 10 s for a key, 100 for a token; 100 to /1/members in 15 minutes",
+		Source:  "https://developer.atlassian.com/cloud/trello/guides/rest-api/rate-limits/",
+		Checked: day(2026, time.November, 28),
 	},
 	credential: []string{"?key", "?token"},
 	limits: []limit{
@@ -76,11 +78,14 @@ func Mailchimp() outbound.Option { return mailchimp.option() }
 
 var mailchimp = api{
 	API: API{
-		Name: "Mailchimp", Call: "apis.Mailchimp()", Hosts: []string{"api.mailchimp.com"}, Says: "10 in flight for an account",
+		Name: "Mailchimp", Call: "apis.Mailchimp()", Hosts: []string{"api.mailchimp.com"},
+		Says:   "10 in flight for an account",
 		Source: "https://mailchimp.com/developer/marketing/docs/fundamentals/", Checked: day(2026, time.November, 28),
 	},
-	dialect: outbound.Dialect{Name: "Mailchimp", Signs: []outbound.Sign{{Status: http.StatusTooManyRequests, NotRate: true}}},
-	limits:  []limit{{name: "concurrent", n: 10, inFlight: true}},
+	dialect: outbound.Dialect{
+		Name: "Mailchimp", Signs: []outbound.Sign{{Status: http.StatusTooManyRequests, NotRate: true}},
+	},
+	limits: []limit{{name: "concurrent", n: 10, inFlight: true}},
 }
 
 // Strava returns an option with the limits of Strava's API for an application, as responses tell them: all its
@@ -120,7 +125,9 @@ func readStrava(h http.Header) (all []outbound.Left) {
 	if err != nil {
 		return nil
 	}
-	for _, of := range [][3]string{{"X-RateLimit-", "quarter", "day"}, {"X-ReadRateLimit-", "read, quarter", "read, day"}} {
+	for _, of := range [][3]string{
+		{"X-RateLimit-", "quarter", "day"}, {"X-ReadRateLimit-", "read, quarter", "read, day"},
+	} {
 		limits, used := strings.Split(h.Get(of[0]+"Limit"), ","), strings.Split(h.Get(of[0]+"Usage"), ",")
 		for i, per := range []time.Duration{quarter, 24 * time.Hour} {
 			if len(limits) != 2 || len(used) != 2 {
@@ -142,7 +149,8 @@ func Nominatim() outbound.Option { return nominatim.option() }
 
 var nominatim = api{
 	API: API{
-		Name: "Nominatim", Call: "apis.Nominatim()", Hosts: []string{"nominatim.openstreetmap.org"}, Says: "1 a second for an application, or it is blocked",
+		Name: "Nominatim", Call: "apis.Nominatim()", Hosts: []string{"nominatim.openstreetmap.org"},
+		Says:   "1 a second for an application, or it is blocked",
 		Source: "https://operations.osmfoundation.org/policies/nominatim/", Checked: day(2026, time.November, 28),
 	},
 	limits: []limit{{n: 1, per: time.Second, everyone: true, adaptive: true}},
@@ -167,7 +175,8 @@ func CratesIO() outbound.Option { return cratesIO.option() }
 
 var cratesIO = api{
 	API: API{
-		Name: "crates.io", Call: "apis.CratesIO()", Hosts: []string{"crates.io"}, Says: "1 a second (not its index or its downloads)",
+		Name: "crates.io", Call: "apis.CratesIO()", Hosts: []string{"crates.io"},
+		Says:   "1 a second (not its index or its downloads)",
 		Source: "https://crates.io/data-access", Checked: day(2026, time.November, 28),
 	},
 	limits: []limit{{n: 1, per: time.Second, everyone: true, paths: []string{"/api/**"}}},

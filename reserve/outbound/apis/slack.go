@@ -53,7 +53,8 @@ var slackTiers = tiersOf(map[int]string{
 	0: "api.test apps.connections.open auth.revoke auth.test chat.getPermalink chat.postMessage oauth.access " +
 		"oauth.v2.access oauth.v2.exchange rtm.connect",
 	1: "admin.analytics.getFile apps.uninstall rtm.start",
-	3: "bots.info chat.delete chat.meMessage chat.scheduleMessage chat.scheduledMessages.list chat.deleteScheduledMessage " +
+	3: "bots.info chat.delete chat.meMessage chat.scheduleMessage chat.scheduledMessages.list " +
+		"chat.deleteScheduledMessage " +
 		"chat.unfurl chat.update conversations.history conversations.info conversations.invite conversations.join " +
 		"conversations.kick conversations.leave conversations.mark conversations.open conversations.replies " +
 		"dnd.info files.delete files.list files.revokePublicURL files.sharedPublicURL reactions.add reactions.get " +

@@ -20,7 +20,8 @@ Use Allow (TryAcquire) for calls that are dropped, Wait (Acquire) for calls that
 look at its Delay. For permits that are taken after the fact write _ = lim.ReserveN(now, n).
 
 It names a call whose reservation is not kept, or asked only for OK, and one of pace of which only the error is
-kept. It leaves alone: a reservation that is assigned to the blank identifier; a test that looks at the error only.`, dropped)
+kept. It leaves alone: a reservation that is assigned to the blank identifier; a test that looks at the
+error only.`, dropped)
 
 func dropped(pass *analysis.Pass) {
 	info := pass.TypesInfo

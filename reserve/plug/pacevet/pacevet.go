@@ -30,7 +30,9 @@ import (
 
 // Analyzers are all of this package. The slice is the caller's.
 func Analyzers() []*analysis.Analyzer {
-	return []*analysis.Analyzer{DeferCancel, PerRequest, Negative, ErrorText, Dropped, Ignored, Nanoseconds, RemoteAddr, Tenants}
+	return []*analysis.Analyzer{
+		DeferCancel, PerRequest, Negative, ErrorText, Dropped, Ignored, Nanoseconds, RemoteAddr, Tenants,
+	}
 }
 
 func analyzer(name, doc string, run func(*analysis.Pass)) *analysis.Analyzer {

@@ -24,7 +24,8 @@ It names a limiter that is made where it is asked, or made in an HTTP handler (a
 RoundTrip, a gRPC interceptor or the body of a loop, and only asked there; likewise keyed's and shared's limiters, a
 transport of outbound, also as an http.Client's, and a middleware of inbound. It leaves alone: a limiter that is
 stored, returned, handed on or captured; one that is asked in a loop inside, as for the chunks of a download; one
-in a loop whose rate depends on the loop's variables; in a test, one that is made where it is asked, or for each round of a loop.`, perRequest)
+in a loop whose rate depends on the loop's variables; in a test, one that is made where it is asked, or for each
+round of a loop.`, perRequest)
 
 func perRequest(pass *analysis.Pass) {
 	info := pass.TypesInfo

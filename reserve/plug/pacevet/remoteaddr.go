@@ -18,8 +18,8 @@ limiter. Behind a proxy it is the proxy's address. Use one of inbound's addresse
 	client := pace.Must(inbound.RemoteAddr())
 	limits := pace.Must(inbound.New([]inbound.Tier{inbound.PerKey("client", client, policy)}))
 
-It names an http.Request's RemoteAddr, and the text of a net.Addr, as a key of keyed's and shared's limiters, of a map of
-limiters, and as the result of a function that is handed to pace.`, remoteAddr)
+It names an http.Request's RemoteAddr, and the text of a net.Addr, as a key of keyed's and shared's limiters, of a map
+of limiters, and as the result of a function that is handed to pace.`, remoteAddr)
 
 func remoteAddr(pass *analysis.Pass) {
 	info := pass.TypesInfo

@@ -17,7 +17,8 @@ Without the option a tenant's name is ignored: a tenant that asks for much delay
 
 	q := pace.Must(fair.New(limiter, classes, fair.WithTenants(nil)))
 
-It names a call of Tenant on a variable or field that the package sets only to queues made without the option.`, tenants)
+It names a call of Tenant on a variable or field that the package sets only to queues made without the
+option.`, tenants)
 
 const fairPath = pace + "/reserve/fair"
 

@@ -11,8 +11,8 @@
 // [shared.FailOpen] or [shared.Local] say. A machine that loses its power may forget the permits of the last seconds:
 // see [Durable].
 //
-// A file's name is the hash of its limiter's name, its mode 0600, its size a kilobyte or two. Open removes some files of
-// limiters that have long been full.
+// A file's name is the hash of its limiter's name, its mode 0600, its size a kilobyte or two. Open removes some files
+// of limiters that have long been full.
 //
 // Locks are flock on Linux, macOS and the BSDs, LockFileEx on Windows. They are not reliable on network file systems:
 // Linux and macOS refuse a folder there. The store's clock is the machine's. A clock that is set back, or a reboot,

@@ -22,8 +22,8 @@ import (
 // Open returns a store in a folder, which it makes with mode 0700 if there is none (its parent must exist). Nothing has
 // to be closed.
 //
-// It returns an *[shared.StoreError] if the folder can't be made, read or written, a *[NetworkError] if it is on a network file
-// system, and a *[reserve.ValueError] for the name "" or a nil option.
+// It returns an *[shared.StoreError] if the folder can't be made, read or written, a *[NetworkError] if it is on a
+// network file system, and a *[reserve.ValueError] for the name "" or a nil option.
 func Open(dir string, opts ...Option) (shared.Store, error) {
 	valueError := invalid.In("file")
 	if dir == "" {

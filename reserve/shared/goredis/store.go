@@ -22,9 +22,9 @@ import (
 //
 //	limiter, err := shared.NewIn(goredis.Store(client), "openai", reserve.Must(window.Policy(50, time.Minute)))
 //
-// A call takes two round trips, one to read and one to compare and swap, and one more for each process that writes the key
-// meanwhile. Callers of one process share a call. A limiter of shared.New and
-// one of a store have the same key if their names are equal: each refuses what the other wrote.
+// A call takes two round trips, one to read and one to compare and swap, and one more for each process that writes the
+// key meanwhile. Callers of one process share a call. A limiter of shared.New and one of a store have the same key if
+// their names are equal: each refuses what the other wrote.
 func Store(c redis.Scripter) shared.Store { return &store{client: client{redis: c}} }
 
 type store struct {
@@ -32,10 +32,9 @@ type store struct {
 	turns  turns.Turns // callers of one process would only get in each other's way
 }
 
-// swap answers with the time in microseconds, 16 digits, and "w" if it wrote the value, or else "r" and the value that is
-// there. ARGV[1] is after what time
-// it is too late, for how many milliseconds the value is kept, the length of the expected value, this, and the new value;
-// an empty one is not written.
+// swap answers with the time in microseconds, 16 digits, and "w" if it wrote the value, or else "r" and the value that
+// is there. ARGV[1] is after what time it is too late, for how many milliseconds the value is kept, the length of the
+// expected value, this, and the new value; an empty one is not written.
 var swap = &shared.Script{Source: swapSource, Hash: redis.NewScript(swapSource).Hash()}
 
 const swapSource = `

@@ -24,6 +24,6 @@
 //
 // # How many processes
 //
-// A process that lost a write waits for a random time, longer the more it loses. Of 2,000 permits a second on one key, 8
-// processes got all and 32 processes 1,300 (two processors, with the server). Above some 30 processes, use Redis.
+// A process that lost a write waits for a random time, longer the more it loses. Of 2,000 permits a second on one key,
+// 8 processes got all and 32 processes 1,300 (two processors, with the server). Above some 30 processes, use Redis.
 package natskv

@@ -83,8 +83,8 @@ func (s *store) Update(
 	}
 }
 
-// early returns a context that ends a tenth of its time earlier, at most 20 ms: only then NATS tells that a user may not
-// write, and a caller that leaves at its deadline must hear of that.
+// early returns a context that ends a tenth of its time earlier, at most 20 ms: only then NATS tells that a user may
+// not write, and a caller that leaves at its deadline must hear of that.
 func early(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {

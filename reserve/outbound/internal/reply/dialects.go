@@ -45,7 +45,10 @@ var known = newReader(expanded([]Dialect{
 	{Name: "X's days", Limit: "X-*-24hour-Limit", Remaining: "X-*-24hour-Remaining", Reset: "X-*-24hour-Reset",
 		Of: []string{"app-limit", "user-limit"}},
 	{Name: "Okta, X", Limit: "X-Rate-Limit-Limit", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset"},
-	{Name: "Imgur", Limit: "X-Ratelimit-Userlimit", Remaining: "X-Ratelimit-Userremaining", Reset: "X-Ratelimit-Userreset"},
+	{
+		Name:  "Imgur",
+		Limit: "X-Ratelimit-Userlimit", Remaining: "X-Ratelimit-Userremaining", Reset: "X-Ratelimit-Userreset",
+	},
 	{Name: "Cerebras", Limit: "X-Ratelimit-Limit-*-Day", Remaining: "X-Ratelimit-Remaining-*-Day",
 		Reset: "X-Ratelimit-Reset-*-Day", Of: []string{"requests", "tokens"}},
 	{Name: "Linear", Limit: "X-Ratelimit-*-Limit", Remaining: "X-Ratelimit-*-Remaining", Reset: "X-Ratelimit-*-Reset",
@@ -63,7 +66,8 @@ var known = newReader(expanded([]Dialect{
 	{Name: "Zendesk's exports", Read: zendesk, needs: "Zendesk-Ratelimit-Incremental-Exports"},
 	{Name: "Shopify REST", Refill: 2, Read: shopify, needs: "X-Shopify-Shop-Api-Call-Limit"},
 	{Name: "Binance", Signs: []Sign{{Status: 418, Header: "Retry-After"}, {Status: 418, Body: `"code":-1003`}}},
-	{Name: "gRPC, gRPC-Web", Signs: []Sign{{Status: 200, Header: "Grpc-Status", Value: "8", small: true}}}, // RESOURCE_EXHAUSTED
+	// RESOURCE_EXHAUSTED
+	{Name: "gRPC, gRPC-Web", Signs: []Sign{{Status: 200, Header: "Grpc-Status", Value: "8", small: true}}},
 	{Name: "Kraken", Signs: []Sign{{Status: 200, Host: "kraken.com", Body: "Temporary lockout", After: 15 * time.Minute}}},
 	{Name: "Mashery", Signs: []Sign{{Status: 403, Header: "X-Mashery-Error-Code", Value: "DEVELOPER_OVER"}}},
 	{Name: "ip-api.com", Remaining: "X-Rl", Reset: "X-Ttl"},
