@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// proved reports whether dips have shown that others are the cause.
+// proved reports whether dips have shown that other programs or dead backends cause the refusals, not copies.
 func (i *imposed) proved() bool { return i.odds <= -telling }
 
-// dip makes calls rarer, so far that a limit would refuse none: to half of what is accepted.
+// dip begins a dip, if none runs. It halves the calls. Of 503s it also leaves the refused share out, so that a limit of
+// copies would refuse few.
 func (r *Rate) dip(now time.Time, kind int, share float64) {
 	i := &r.imposed[kind]
 	if i.dip > 0 {
@@ -27,39 +28,39 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 	if now.Sub(i.begin) < each || kind == unable && i.share >= small && !i.proved() {
 		each /= 4
 	}
-	since := now.Sub(now.Truncate(each))
-	switch {
+	share := (i.out.refused + 0.5) / (i.out.calls + 1)
+	switch since := now.Sub(now.Truncate(each)); {
+	case since < dipTo:
+		r.dip(now, kind, share)
+	case i.dip > 0:
+		i.dip, i.out = 0, tally{since: now}
+	}
+	switch since := sent.Sub(sent.Truncate(each)); {
 	case since >= dipTo:
-		if i.dip > 0 {
-			i.dip, i.out = 0, tally{since: now}
-		}
-		i.out.count(now, sent, r.rate, refused)
+		i.out.count(now, sent, refused)
 		i.out.forget()
 		if kind == unable {
-			i.seen.count(now, sent, r.rate, refused)
+			i.seen.count(now, sent, refused)
 			i.seen.forget()
 			i.share = i.seen.share()
 		}
 		return
-	case i.dip == 0:
-		r.dip(now, kind, (i.out.refused+0.5)/(i.out.calls+1))
-	}
-	if since < dipFrom || now.Sub(sent) > since { // it was sent before the dip
+	case since < dipFrom || !sent.After(i.begin):
 		return
 	}
-	share := min(i.share, (i.out.refused+0.5)/(i.out.calls+1)) // outside of dips there may be none, either
+	share = min(share, i.share) // outside of dips there may be none, either
 	if own := alone(share, i.part); refused {
 		i.odds += math.Log(own / share)
 	} else {
 		i.odds += math.Log((1 - own) / (1 - share))
 	}
-	i.seen.count(now, sent, r.rate, refused)
+	i.seen.count(now, sent, refused)
 	i.share = i.seen.share()
 	if i.odds > telling {
 		r.searching = false
 		*i = imposed{wrong: now.Add(dipEach * doubt[kind]), before: i.before}
 	}
-	if i.odds = max(i.odds, -2*telling); i.proved() {
+	if i.odds = max(i.odds, -2*telling); refused && i.proved() {
 		i.until = now.Add(remembered)
 		r.back(now, kind)
 	}
@@ -77,7 +78,7 @@ func (r *Rate) back(now time.Time, kind int) {
 	}
 }
 
-// believe begins a belief. Refusals have cut the rate.
+// believe begins a belief, and plans the return to a rate from before the refusals.
 func (r *Rate) believe(now time.Time, kind int, seen tally) {
 	i := &r.imposed[kind]
 	fell := i.before.called * r.cost
@@ -93,13 +94,13 @@ func (r *Rate) believe(now time.Time, kind int, seen tally) {
 		share: seen.share(), budget: mostBudget, until: now.Add(remembered), fell: fell,
 		begin: now, seen: seen, out: tally{since: now}, before: i.before,
 	}
-	if kind == unable && r.limited > 0 {
+	if r.elsewhere(kind) {
 		fell = r.limited
 	}
 	r.recall(now, fell)
 }
 
-// Chance reports whether a refusal comes at any rate: it stops only its own call. notAble means 503 or 529. Call it
+// Chance reports whether a refusal would be excused: it stops only its own call. notAble means 503 or 529. Call it
 // before Refused.
 func (r *Rate) Chance(notAble bool) bool { return r.covered(kindOf(notAble)) }
 
@@ -116,7 +117,7 @@ func (r *Rate) covered(kind int) bool {
 	return i.share > 0 && i.budget >= 1 && (r.rate <= i.fell || r.elsewhere(kind))
 }
 
-// tolerated counts a refusal, and reports whether it is no event.
+// tolerated pays for a covered refusal from the budget, and reports whether it was covered.
 func (r *Rate) tolerated(kind int) bool {
 	covered := r.covered(kind)
 	if covered {

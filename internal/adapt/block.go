@@ -39,7 +39,7 @@ func (b *Block) Refused(now, sent time.Time, busy bool) time.Duration {
 		return 0
 	}
 	if b.refusals++; b.refusals == 1 {
-		b.since, b.crowded, b.gap = now, false, 0
+		b.since, b.crowded = now, false
 	}
 	b.crowded = b.crowded || !busy
 	if b.gap > 0 && !sent.After(b.asked) {
@@ -65,7 +65,8 @@ func (b *Block) On() bool {
 	return b.gap > 0
 }
 
-// Accepted ends a block. It returns how long a block about too many calls lasted; 0 if the call was sent before it.
+// Accepted ends a block, also where the call was sent before the block. It returns how long a block about too many
+// calls lasted; 0 if the call was sent before.
 func (b *Block) Accepted(now, sent time.Time) (crowded time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 // It begins when calls have become rarer by a third. Two stories explain the refusals since. If all calls are this
 // program's, as many as before are accepted, and fewer are refused. If they are few among others, as large a share is
 // refused. The likelier story is believed, by a ratio of odds (Wald's sequential test). More refusals per second than
-// before fit neither: the limit has moved. Copies have an event in each period at their right rate: that many refusals
-// prove nothing.
+// before fit neither: the limit has moved. Copies have an event in each period at their right rate: refusals as rare as
+// that begin no belief.
 //
 // Where refusals stop all calls, a crowd has up to .3 of its calls refused in its first minute. There, 503s are
 // believed of less than an eighth of the calls, or of more than a third; 429s of more than a third, or of more than an
@@ -21,29 +21,28 @@ import (
 // outlast a fall.
 //
 // A belief is tested, because copies cut together: they may believe in each other's refusals. All believers dip at the
-// same time: for two seconds of each 53 they call half as often. If then as few calls are refused as copies would see,
-// the belief ends. If as many are as others would cause, it is proved. It is forgotten ten minutes after the last
-// proof.
+// same time: for 2.5 s of each 53 they call half as often. Their clocks must agree to half a second. If then as few
+// calls are refused as copies would see, the belief ends. If as many are as others would cause, it is proved. It ends
+// ten minutes after the last refusal in a dip that left it proved.
 //
-// Of 503s more is believed, and copies are the worse for it when their limit falls. So until the belief is proved, a
-// dip comes each 13 s. It goes down to half of the part that is accepted, and a program that has fallen and does not
-// believe yet dips with the believers.
+// In its first 53 s, a belief has a dip each 13 s. A belief in 503s of an eighth of the calls keeps to that until it is
+// proved: copies are the worse for it when their limit falls. Its dips also leave the refused share out, as half the
+// calls would tell nothing of a share of .7. A program that has fallen and does not believe yet dips with the others.
 //
-// Refusals of the share are no events, and stop only their own call. A budget pays for them: accepted calls add the
-// share to it, or twice the share.
+// Refusals of the share are no events, and stop only their own call. A budget pays for them: an accepted call adds
+// share/(1-share) to it; twice that for 503s, and when 429s are proved.
 //
-// The rate comes back, too. Of 503s, it returns to the rate that a 429 cut last. Without one, it returns at first to
-// the rate before, or to eight times the rate; when the belief is proved, it is searched. Of 429s, it returns at first
-// to as many calls as there were; where refusals stopped all, to the geometric mean of these and the rate; when the
-// belief is proved, to the rate before. A small share costs little if it is wrong: it brings that back at once. Above
-// the rate to which a belief returns, each refusal is an event.
+// A belief brings the rate back. With 503s, it is the rate that a 429 cut last; without such, the rate before or eight
+// times the rate, and when the belief is proved, a search. With 429s, it is as many calls as there were, or where
+// refusals stopped all, the geometric mean of these and the rate; when the belief is proved, or the share is small and
+// no refusal stopped all, the rate before. Above what it brings back each refusal is an event.
 type imposed struct {
 	before, now tally // the stretch before, this one
 
 	share  float64   // of the calls; 0: no belief
-	until  time.Time // it is forgotten: ten minutes after a dip has last proved it
+	until  time.Time // it ends
 	budget float64   // refusals that are no events
-	fell   float64   // permits per second, before refusals cut the rate: above it they are events, too
+	fell   float64   // permits per second that it brings back: above them refusals are events
 
 	begin time.Time // of the belief
 	seen  tally     // what the share is from
@@ -86,18 +85,15 @@ const (
 // doubt is the time after a belief that was wrong without another one, in dipEach.
 var doubt = [kinds]time.Duration{tooMany: 1, unable: 3}
 
-// A tally counts answers to calls sent since a refusal: a bucket was empty.
+// A tally counts answers to calls sent after since: at a refusal, as a bucket was empty then, or at the end of a dip.
 type tally struct {
 	since          time.Time
 	calls, refused float64
 	perSecond      float64 // calls
-	called, rate   float64 // calls per second, and permits, before they fell
+	called, rate   float64 // calls per second, and permits, before they fell if they have
 }
 
-func (t *tally) count(now, sent time.Time, rate float64, refused bool) {
-	if t.since.IsZero() && refused {
-		t.since, t.rate = now, rate
-	}
+func (t *tally) count(now, sent time.Time, refused bool) {
 	if t.since.IsZero() || !sent.After(t.since) || !now.After(t.since) {
 		return
 	}
@@ -141,18 +137,33 @@ func (r *Rate) weigh(now, sent time.Time, kind int, refused bool) {
 		return
 	}
 	rate := r.tried(now)
-	if fallen := rate < rarer*i.before.rate; kind == unable && fallen && i.now.refused >= 2 && i.now.share() >= small &&
-		now.Sub(now.Truncate(dipEach/4)) < dipTo {
-		r.dip(now, kind, i.now.share())
-	} else {
-		i.dip = 0
+	r.join(now, kind, rate)
+	if i.now.since.IsZero() && refused {
+		i.now.since, i.now.rate = now, rate
 	}
-	i.now.count(now, sent, rate, refused)
+	i.now.count(now, sent, refused)
 	i.now.rate = cmp.Or(i.now.rate, r.answered.perSecond(now))
 	seconds := now.Sub(i.now.since).Seconds()
 	if min(i.now.refused, i.now.calls-i.now.refused) < few || !refused || seconds < span*min(r.period(), PerStop) {
 		return
 	}
+	r.decide(now, kind, rate, seconds)
+}
+
+// join begins a dip where others test a belief in 503s, if refusals have cut the rate by a third.
+func (r *Rate) join(now time.Time, kind int, rate float64) {
+	i := &r.imposed[kind]
+	fallen := kind == unable && rate < rarer*i.before.rate && i.now.refused >= 2 && i.now.share() >= small
+	if !fallen || now.Sub(now.Truncate(dipEach/4)) >= dipTo {
+		i.dip = 0
+		return
+	}
+	r.dip(now, kind, i.now.share())
+}
+
+// decide ends a stretch: with a belief, a new stretch, or more patience.
+func (r *Rate) decide(now time.Time, kind int, rate, seconds float64) {
+	i := &r.imposed[kind]
 	called := i.before.perSecond
 	if kind == unable && r.stopped == 0 && i.now.share() < small { // such a belief costs little: so it may come sooner
 		called = max(called, i.before.rate/r.cost)

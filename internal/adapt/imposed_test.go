@@ -50,15 +50,17 @@ func TestBeliefThatIsWrong(t *testing.T) {
 	for _, wrong := range []bool{false, true} {
 		r, now := found(50), 1000.
 		r.believe(at(now), unable, tally{calls: 100, refused: 30})
-		for ; now < 1200; now += 1 / r.Now() {
+		ended := false
+		for ; now < 1100; now += 1 / r.Now() {
 			r.Sent(at(now), 1)
 			if share := 0.3; random.Float64() < share && !(wrong && r.imposed[unable].dip > 0) {
 				r.Refused(at(now), at(now), at(now), true)
 			} else {
 				r.Accepted(at(now), at(now), 1)
 			}
+			ended = ended || r.imposed[unable].share == 0
 		}
-		require.NotEqual(t, wrong, r.imposed[unable].share > 0)
+		require.Equal(t, wrong, ended)
 	}
 }
 
@@ -205,5 +207,56 @@ func TestShareThatRises(t *testing.T) {
 			}
 		}
 		require.Greater(t, accepted, 20*300, "of 50/s, ceiling %v", ceiling)
+	}
+}
+
+// Copies are the cause, so few calls are refused in dips; and acceptances take longer than refusals, also longer than a
+// dip. Each answer counts where its call was sent, so the belief ends.
+func TestSlowAnswersInDips(t *testing.T) {
+	for _, took := range []float64{0.02, 0.3, 1, 2, 3, 5} {
+		random := rand.New(rand.NewPCG(1, 2))
+		r, now, ended := found(50), 1000., 0.
+		r.believe(at(now), tooMany, tally{calls: 100, refused: 30})
+		var late []float64 // when the calls were sent whose acceptances are to come
+		for ; now < 1590 && ended == 0; now += 1 / r.Now() {
+			r.Sent(at(now), 1)
+			share := 0.3
+			if r.imposed[tooMany].dip > 0 {
+				share = 0.06
+			}
+			for len(late) > 0 && late[0]+took <= now {
+				r.Accepted(at(late[0]+took), at(late[0]), 1)
+				late = late[1:]
+			}
+			if random.Float64() < share {
+				r.Refused(at(now), at(now), at(now), false)
+			} else {
+				late = append(late, now)
+			}
+			if r.imposed[tooMany].share == 0 {
+				ended = now
+			}
+		}
+		require.NotZero(t, ended, "%v s", took)
+	}
+}
+
+// Backends are dead, and recover: a belief that was proved before has ended ten minutes later.
+func TestBeliefEndsWhenProofsDo(t *testing.T) {
+	for _, rate := range []float64{1, 5, 20} {
+		random := rand.New(rand.NewPCG(1, 2))
+		r, proved := found(rate), false
+		r.believe(at(1000), unable, tally{calls: 100, refused: 30})
+		for now := 1000.; now < 1600+remembered.Seconds()+1; now += 1 / min(rate, r.Now()) {
+			r.Sent(at(now), 1)
+			if now < 1600 && random.Float64() < 0.3 {
+				r.Refused(at(now), at(now), at(now), true)
+			} else {
+				r.Accepted(at(now), at(now), 1)
+			}
+			proved = proved || r.imposed[unable].proved()
+		}
+		require.True(t, proved, "%v/s", rate)
+		require.Zero(t, r.imposed[unable].share+r.imposed[unable].odds, "%v/s", rate)
 	}
 }

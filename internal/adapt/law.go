@@ -70,7 +70,7 @@ func (r *Rate) cut(now, sent time.Time, stop time.Duration) {
 			r.guesses = 0
 		}
 	}
-	low, known := r.cycled(now, stop, r.failed(sent, low))
+	low, known := r.cycled(now, stop, r.failed(now, sent, low))
 	r.close()
 	if known {
 		r.guesses, r.right, r.rightAt, r.retry = 0, low, now, false

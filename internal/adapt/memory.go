@@ -17,8 +17,8 @@ const (
 )
 
 // memory keeps the rate that was right, for ten minutes: a neighbour, or a lower limit, may have come for a while. If
-// events cut the rate far below, the right one is tried within half of the stop, then after twice as long each time, up
-// to half a period. A try that fails ends where it began.
+// events cut the rate far below, the right one is tried after half of the stop, 1.5 to 12.5 s. Each try that fails
+// doubles the wait, up to half a period, and ends where it began, or at what was accepted.
 type memory struct {
 	right     float64   // 0: none
 	rightAt   time.Time // when it was last right
@@ -30,11 +30,13 @@ type memory struct {
 }
 
 // tries reports whether the right rate is being tried.
-func (r *Rate) tries() bool { return r.retry && r.grown > r.wait }
+func (r *Rate) tries(now time.Time) bool {
+	return r.retry && r.grown > r.wait && now.Sub(r.rightAt) <= remembered
+}
 
-// remember is told of each cut, of a rate to a lower one.
+// remember takes note of a cut from a rate to a lower one.
 func (r *Rate) remember(now time.Time, rate, low float64, stop time.Duration) {
-	seconds, tried := stop.Seconds(), r.tries()
+	seconds, tried := stop.Seconds(), r.tries(now)
 	switch {
 	case r.confirms(now, rate):
 		r.right, r.rightAt, r.wait, tried = rate, now, 0, false
@@ -77,15 +79,15 @@ func (r *Rate) recall(now time.Time, rate float64) {
 
 // approach returns the growth of the rate's logarithm per second in a try.
 func (r *Rate) approach(now time.Time, passed float64) float64 {
-	if !r.tries() || r.rate >= r.right || now.Sub(r.rightAt) > remembered {
+	if !r.tries(now) || r.rate >= r.right {
 		return 0
 	}
 	return min(math.Log(r.right/r.rate)/max((1+climb)*r.wait-r.grown, passed), steepest)
 }
 
 // failed returns what a cut of a try leaves: what it began with, or what was accepted.
-func (r *Rate) failed(sent time.Time, low float64) float64 {
-	if !r.tries() || r.rate >= r.right {
+func (r *Rate) failed(now, sent time.Time, low float64) float64 {
+	if !r.tries(now) || r.rate >= r.right {
 		return low
 	}
 	return min(low, max(r.after, r.measured(sent)))

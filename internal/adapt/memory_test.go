@@ -1,6 +1,7 @@
 package adapt
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -48,4 +49,25 @@ func TestBlockedWhileOthersCame(t *testing.T) {
 		follow(&r, 180, 300)
 		require.Greater(t, r.Now(), 16., "%v", ceiling)
 	}
+}
+
+// A right rate of more than ten minutes ago is tried no more: a refusal then leaves what was accepted, not what the try
+// began with.
+func TestRightLongAgo(t *testing.T) {
+	left := map[float64]float64{}
+	for _, ago := range []float64{599, 601} {
+		r := found(50)
+		r.right, r.rightAt, r.retry, r.wait, r.grown, r.after, r.accepted = 100, at(1000-ago), true, 1, 5, 20, 5
+		r.Refused(at(1000.5), at(1000.5), at(1000.5), false)
+		left[ago] = r.rate
+	}
+	require.InDelta(t, 20, left[599], 0.1)
+	require.Greater(t, left[601], 23.)
+}
+
+// Others had used all, so no refusal has cut the rate: a block leaves the rate less two steps.
+func TestBlockedByOthers(t *testing.T) {
+	r := New(100)
+	r.Blocked(at(60), 49*time.Second)
+	require.InEpsilon(t, 100*math.Exp(-2*step), r.Now(), 0.01)
 }

@@ -189,17 +189,17 @@ func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 	if r.after < unproven*r.right { // others came
 		return
 	}
-	cut := 2 * r.step
-	if r.guesses > 0 {
-		cut = math.Ln2
-	}
 	if r.served > 0 {
 		r.resume(now)
 		r.tell()
 		return
 	}
+	cut := 2 * r.step
+	if r.guesses > 0 {
+		cut = math.Ln2
+	}
 	r.retry, r.penalty = false, 2*PerStop*lasted.Seconds()
-	r.lower(now, r.after, cut)
+	r.lower(now, cmp.Or(r.after, r.rate), cut)
 	r.right = min(r.right, r.rate)
 }
 
@@ -207,7 +207,7 @@ func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 func (r *Rate) lower(now time.Time, rate, take float64) {
 	r.rate = r.limit(rate * math.Exp(-take))
 	r.begin(now, 0)
-	r.proven = true
+	r.proven, r.first = true, now
 	r.tell()
 }
 
@@ -225,7 +225,7 @@ func (r *Rate) tell() {
 	if r.row >= halving {
 		to = min(to, max(math.Ldexp(to, -r.row/halving), leastBlind*r.cost))
 	}
-	if r.Unknown() || math.Abs(to-r.used) >= least*r.used || to == min(r.offered, r.ceiling) {
+	if math.Abs(to-r.used) >= least*r.used || to == min(r.offered, r.ceiling) {
 		r.used = to
 	}
 }

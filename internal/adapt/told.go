@@ -78,7 +78,7 @@ func (t *Told) Pace() (rate, saved float64, less bool) {
 	if t.law != nil {
 		rate = t.law.Now()
 	}
-	less = rate < t.rate || t.gap > 0 || t.takes < t.most
+	less = rate < t.rate || t.gap > 0 || !t.Keeps()
 	return 1 / (1/rate + t.gap), max(0, t.takes-t.call), less
 }
 
@@ -148,6 +148,7 @@ func (t *Told) Refused(
 ) (hold time.Duration) {
 	if t.law == nil {
 		law := Known(t.rate)
+		law.Sent(sent, permits)
 		t.law = &law
 	}
 	lowest := t.law.Now() <= (1+least)*t.law.floor
