@@ -33,7 +33,7 @@ func (s *shared) run(rates []Rate) {
 	next := make([]float64, len(rates))
 	s.accepted = make([]float64, len(rates))
 	for i := range next {
-		next[i] = s.random.Float64()
+		next[i] = s.now + s.random.Float64()
 	}
 	for {
 		i := 0
@@ -88,6 +88,31 @@ func (s *shared) outcome() (used, jain, refused float64) {
 		sum, squares = sum+n, squares+n*n
 	}
 	return sum / s.limit / (s.ends - s.warm), sum * sum / float64(len(s.accepted)) / squares, s.refused / s.sent
+}
+
+// A bucket that answers 503 stands before backends, of which a part is dead: what the bucket refuses is not taken for
+// the dead backends' doing.
+func TestDeadBackendsBehindABusyBucket(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		for _, limit := range limits(20, 100) {
+			for _, chance := range []float64{0.05, 0.25} {
+				all := make([]float64, 8)
+				for seed := range all {
+					s := shared{limit: limit, chance: chance, calm: -1, busy: true, seed: uint64(seed), warm: 130, ends: 730}
+					rates := make([]Rate, n)
+					for i := range rates {
+						rates[i] = New(unknown)
+						rates[i].Accepted(at(0), at(-1), 1)
+					}
+					s.run(rates)
+					all[seed], _, _ = s.outcome()
+				}
+				slices.Sort(all)
+				require.Greater(t, all[4], 0.8, "%d programs, %v of %v/s", n, chance, limit)
+				require.Greater(t, all[0], 0.5, "%d programs, %v of %v/s", n, chance, limit)
+			}
+		}
+	}
 }
 
 // Programs that share a limit, with nothing but its refusals to tell them of each other, come to the same rate,

@@ -13,6 +13,7 @@ const (
 	mostWait  = 0.5  // of a period, between tries
 	climb     = 0.3  // of the wait, for a try
 	steepest  = 2.   // of the logarithm, per second, in a try
+	still     = 0.95 // of the right rate is right, too
 	fade      = 0.97 // of the right rate remains after a try that failed
 )
 
@@ -42,6 +43,8 @@ func (r *Rate) remember(now time.Time, rate, low float64, stop time.Duration) {
 		r.right, r.rightAt, r.wait, tried = rate, now, 0, false
 	case now.Sub(r.rightAt) > remembered:
 		r.right = 0
+	case !tried && rate >= still*r.right && r.accepted >= proof*r.cost && r.guesses == 0:
+		r.rightAt = now
 	}
 	most := mostWait * r.period()
 	pardon := r.rate >= r.ceiling && r.grown > shortest && now.Sub(r.pardoned).Seconds() > PerStop*max(1, seconds)

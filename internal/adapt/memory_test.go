@@ -71,3 +71,18 @@ func TestBlockedByOthers(t *testing.T) {
 	r.Blocked(at(60), 49*time.Second)
 	require.InEpsilon(t, 100*math.Exp(-2*step), r.Now(), 0.01)
 }
+
+// A limit of few calls is the same for ten minutes, then a tenth for five, and is back: so is the rate, three minutes
+// later at most. No period without an event confirms such a rate.
+func TestRightOfFewCalls(t *testing.T) {
+	for _, limit := range []float64{1, 5} {
+		s := shared{limit: limit, falls: 600, part: 0.1, warm: 600, ends: 900}
+		rates := []Rate{New(unknown)}
+		rates[0].Accepted(at(0), at(-1), 1)
+		s.run(rates)
+		s.limit, s.warm, s.ends = limit, 960, 1080
+		s.run(rates)
+		used, _, _ := s.outcome()
+		require.Greater(t, used, 0.8, "%v/s", limit)
+	}
+}
