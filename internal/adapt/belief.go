@@ -20,50 +20,70 @@ func (r *Rate) dip(now time.Time, kind int, share float64) {
 		i.part *= max(0.1, 1-share)
 	}
 	i.dip = i.part * min(r.used, cmp.Or(r.answered.perSecond(now), r.used))
+	i.rate = i.dip
 }
 
-// test counts an answer while a share is believed.
+// test counts an answer while a share is believed. It belongs to where its call was sent.
 func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 	i, each := &r.imposed[kind], dipEach
 	if now.Sub(i.begin) < each || kind == unable && i.share >= small && !i.proved() {
 		each /= 4
 	}
-	share := (i.out.refused + 0.5) / (i.out.calls + 1)
-	switch since := now.Sub(now.Truncate(each)); {
+	i.slow = max(i.slow, min(now.Sub(sent), slowest))
+	since := now.Sub(now.Truncate(each))
+	switch {
 	case since < dipTo:
-		r.dip(now, kind, share)
+		r.dip(now, kind, i.outside())
 	case i.dip > 0:
 		i.dip, i.out = 0, tally{since: now}
+	case i.low.calls > 0 && since >= dipTo+i.slow && r.judge(now, kind):
+		return
 	}
 	switch since := sent.Sub(sent.Truncate(each)); {
 	case since >= dipTo:
 		i.out.count(now, sent, refused)
-		i.out.forget()
+		i.out.forget(many)
 		if kind == unable {
 			i.seen.count(now, sent, refused)
-			i.seen.forget()
-			i.share = i.seen.share()
+			i.seen.forget(many)
 		}
-		return
-	case since < dipFrom || !sent.After(i.begin):
-		return
+		if r.used <= i.rate { // as few as in a dip
+			i.rare.count(now, sent, refused)
+			i.rare.forget(manyRare)
+		}
+	case since >= dipFrom && sent.After(i.begin):
+		i.low.count(now, sent, refused)
+		if i.slow < dipFrom && r.judge(now, kind) {
+			return
+		}
+		i.seen.count(now, sent, refused)
+		i.rare.count(now, sent, refused)
+		i.rare.forget(manyRare)
 	}
-	share = min(share, i.share) // outside of dips there may be none, either
-	if own := alone(share, i.part); refused {
-		i.odds += math.Log(own / share)
-	} else {
-		i.odds += math.Log((1 - own) / (1 - share))
-	}
-	i.seen.count(now, sent, refused)
-	i.share = i.seen.share()
+	i.share = min(i.seen.share(), overRare*i.rare.share()+besides)
+}
+
+// outside returns the share outside of dips.
+func (i *imposed) outside() float64 { return (i.out.refused + 0.5) / (i.out.calls + 1) }
+
+// judge compares the answers to calls in a dip with those outside, and reports whether that ends the belief. It waits for
+// all answers to a dip, since refusals may be the faster ones, unless all answers are fast.
+func (r *Rate) judge(now time.Time, kind int) (ends bool) {
+	i := &r.imposed[kind]
+	share := min(i.share, i.outside()) // there may be none outside, either
+	own, low := alone(share, i.part), i.low
+	i.odds += low.refused*math.Log(own/share) + (low.calls-low.refused)*math.Log((1-own)/(1-share))
+	i.odds, i.low = max(i.odds, -2*telling), tally{since: i.begin}
 	if i.odds > telling {
 		r.searching = false
 		*i = imposed{wrong: now.Add(dipEach * doubt[kind]), before: i.before}
+		return true
 	}
-	if i.odds = max(i.odds, -2*telling); refused && i.proved() {
+	if i.proved() && low.refused > 0 {
 		i.until = now.Add(remembered)
 		r.back(now, kind)
 	}
+	return false
 }
 
 // back brings the rate back when a dip has proved the belief.
@@ -92,7 +112,8 @@ func (r *Rate) believe(now time.Time, kind int, seen tally) {
 	}
 	*i = imposed{
 		share: seen.share(), budget: mostBudget, until: now.Add(remembered), fell: fell,
-		begin: now, seen: seen, out: tally{since: now}, before: i.before,
+		begin: now, seen: seen, out: tally{since: now}, low: tally{since: now},
+		rare: tally{since: now, calls: manyRare / 3, refused: manyRare / 3 * seen.share()}, before: i.before,
 	}
 	if r.elsewhere(kind) {
 		fell = r.limited

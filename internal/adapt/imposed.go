@@ -29,6 +29,9 @@ import (
 // proved: copies are the worse for it when their limit falls. Its dips also leave the refused share out, as half the
 // calls would tell nothing of a share of .7. A program that has fallen and does not believe yet dips with the others.
 //
+// The share is that of the last hundred calls; of 429s, in dips. It is at most 1.3 times the share of calls as rare as
+// in a dip: of more calls, some are refused because of their own rate.
+//
 // Refusals of the share are no events, and stop only their own call. A budget pays for them: an accepted call adds
 // share/(1-share) to it; twice that for 503s, and when 429s are proved.
 //
@@ -44,13 +47,17 @@ type imposed struct {
 	budget float64   // refusals that are no events
 	fell   float64   // permits per second that it brings back: above them refusals are events
 
-	begin time.Time // of the belief
-	seen  tally     // what the share is from
-	out   tally     // since the last dip
-	dip   float64   // permits per second, while calls go less often; else 0
-	part  float64   // of the calls, in a dip
-	odds  float64   // logarithm: that copies are the cause
-	wrong time.Time // no other belief until then
+	begin time.Time     // of the belief
+	seen  tally         // what the share is from
+	rare  tally         // when calls were as rare as in a dip
+	out   tally         // outside of dips, since the last one
+	low   tally         // in a dip that is not judged
+	slow  time.Duration // the slowest answer
+	dip   float64       // permits per second, while calls go less often; else 0
+	rate  float64       // the same of the latest dip
+	part  float64       // of the calls, in a dip
+	odds  float64       // logarithm: that copies are the cause
+	wrong time.Time     // no other belief until then
 }
 
 // Kinds of refusals.
@@ -74,6 +81,12 @@ const (
 	dipEach = 53 * time.Second       // between dips, a quarter at first: a prime, to meet windows at all of their parts
 	dipFrom = 500 * time.Millisecond // for calls that are out
 	dipTo   = 2500 * time.Millisecond
+	slowest = 10 * time.Second // answers, for which a dip waits
+
+	many     = 100. // calls tell the share of late
+	manyRare = 60.  // the same of rare calls
+	overRare = 1.3  // times their share
+	besides  = 0.03 // and this is believed at most
 
 	leastDip = 0.2 // calls per second
 	further  = 8.  // times the rate, until 503s are proved
@@ -104,9 +117,9 @@ func (t *tally) count(now, sent time.Time, refused bool) {
 	t.called = t.perSecond
 }
 
-// forget halves a tally of a hundred calls: its share is of late.
-func (t *tally) forget() {
-	if t.calls >= 100 {
+// forget halves a tally of so many calls: its share is of late.
+func (t *tally) forget(calls float64) {
+	if t.calls >= calls {
 		t.calls, t.refused = t.calls/2, t.refused/2
 	}
 }

@@ -211,14 +211,15 @@ func TestShareThatRises(t *testing.T) {
 }
 
 // Copies are the cause, so few calls are refused in dips; and acceptances take longer than refusals, also longer than a
-// dip. Each answer counts where its call was sent, so the belief ends.
+// dip. Each answer counts where its call was sent, so no dip proves the belief.
 func TestSlowAnswersInDips(t *testing.T) {
 	for _, took := range []float64{0.02, 0.3, 1, 2, 3, 5} {
 		random := rand.New(rand.NewPCG(1, 2))
-		r, now, ended := found(50), 1000., 0.
+		r, now := found(50), 1000.
 		r.believe(at(now), tooMany, tally{calls: 100, refused: 30})
+		r.imposed[tooMany].fell = 1000
 		var late []float64 // when the calls were sent whose acceptances are to come
-		for ; now < 1590 && ended == 0; now += 1 / r.Now() {
+		for ; now < 1590 && r.imposed[tooMany].share > 0; now += 1 / r.Now() {
 			r.Sent(at(now), 1)
 			share := 0.3
 			if r.imposed[tooMany].dip > 0 {
@@ -233,11 +234,39 @@ func TestSlowAnswersInDips(t *testing.T) {
 			} else {
 				late = append(late, now)
 			}
-			if r.imposed[tooMany].share == 0 {
-				ended = now
+			require.False(t, r.imposed[tooMany].proved(), "%v s, at %v", took, now)
+		}
+	}
+}
+
+// A quarter of the backends is dead, and says so after a second, or three: the others are used.
+func TestSlowRefusals(t *testing.T) {
+	for _, took := range []float64{1, 3} {
+		random := rand.New(rand.NewPCG(3, 4))
+		r, level, last, accepted := New(unknown), 20., 0., 0
+		r.Accepted(at(0), at(-1), 1)
+		var late []float64
+		for now := 0.; now < 600; now += 1 / r.Now() {
+			for len(late) > 0 && late[0]+took <= now {
+				r.Refused(at(late[0]+took), at(late[0]), at(late[0]+took), true)
+				late = late[1:]
+			}
+			r.Sent(at(now), 1)
+			level, last = min(20, level+100*(now-last)), now
+			switch dead := random.Float64() < 0.25; {
+			case dead:
+				late = append(late, now)
+			case level < 1:
+				r.Refused(at(now), at(now), at(now), false)
+			default:
+				level--
+				r.Accepted(at(now), at(now), 1)
+				if now > 200 {
+					accepted++
+				}
 			}
 		}
-		require.NotZero(t, ended, "%v s", took)
+		require.Greater(t, accepted, 65*400, "%v s", took)
 	}
 }
 
