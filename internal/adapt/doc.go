@@ -8,10 +8,11 @@
 // events a second and stands still where r p c = c / T. So all come to r = 1 / (p T). (If growth counted calls, every
 // division of the limit would be stable.)
 //
-// T is 10 s plus 25 calls, and at least 25 stops, of the first stop at most 25 s: see patience. Refusals in a row are one event; a further one takes
-// c/5, up to 5 c. The rate accepted since the last event bounds the cut from below. After three periods without an
-// event the limit has moved: growth doubles with each period, none of which counts as more than two minutes. A rate
-// that its user knows ([Known]) takes steps of 1/25, and is never lower by more than two.
+// T is 10 s plus 25 calls, or 25 stops if that is longer, but 25 s of them until a second such stop has come: see
+// patience. Refusals in a row are one event; a further one takes c/5, up to 5 c. The rate accepted since the last event
+// bounds the cut from below. After three periods without an event the limit has moved: growth doubles with each
+// period, none of which counts as more than two minutes. A rate that its user knows ([Known]) takes steps of 1/25, and
+// is never lower by more than two.
 //
 // Where p is not the programs' doing, a backend is dead or others do not yield, a program starves at 1 / (p T). So it
 // may also believe that a share of the calls is refused at any rate, and such refusals are no events. See imposed.
