@@ -66,8 +66,8 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 // outside returns the share outside of dips.
 func (i *imposed) outside() float64 { return (i.out.refused + 0.5) / (i.out.calls + 1) }
 
-// judge compares the answers to calls in a dip with those outside, and reports whether that ends the belief. Call it when
-// all answers have come, since refusals may be the faster ones; if all answers are fast, after each.
+// judge compares the answers to calls in a dip with those outside, and reports whether that ends the belief. Call it
+// when all answers have come, since refusals may be the faster ones; if all answers are fast, after each.
 func (r *Rate) judge(now time.Time, kind int) (ends bool) {
 	i := &r.imposed[kind]
 	share := min(i.share, i.outside()) // there may be none outside, either
