@@ -98,18 +98,24 @@ func (r *Rate) back(now time.Time, kind int) {
 	}
 }
 
-// believe begins a belief, and plans the return to a rate from before the refusals.
-func (r *Rate) believe(now time.Time, kind int, seen tally) {
-	i := &r.imposed[kind]
-	fell := i.before.called * r.cost
+// brings returns the rate that a belief brings back.
+func (r *Rate) brings(kind int, seen tally) float64 {
+	before := r.imposed[kind].before
+	fell := before.called * r.cost
 	switch {
 	case kind == unable:
-		fell = max(fell, i.before.rate, further*r.rate)
+		return max(fell, before.rate, further*r.rate)
 	case r.stopped > 0: // so calls were few
-		fell = math.Sqrt(fell * max(fell, i.before.rate))
+		return math.Sqrt(fell * max(fell, before.rate))
 	case seen.share() < small:
-		fell = max(fell, i.before.rate)
+		return max(fell, before.rate)
 	}
+	return fell
+}
+
+// believe begins a belief, and plans the return to a rate from before the refusals.
+func (r *Rate) believe(now time.Time, kind int, seen tally) {
+	i, fell := &r.imposed[kind], r.brings(kind, seen)
 	*i = imposed{
 		share: seen.share(), budget: mostBudget, until: now.Add(remembered), fell: fell,
 		begin: now, seen: seen, out: tally{since: now}, low: tally{since: now},

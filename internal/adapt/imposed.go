@@ -32,6 +32,8 @@ import (
 // The share is that of the last hundred calls; of 429s, in dips. It is at most 1.3 times the share of calls as rare as
 // in a dip: of more calls, some are refused because of their own rate.
 //
+// Of fewer than three calls a second 429s are not believed, since a dip has too few of them. 503s are.
+//
 // Refusals of the share are no events, and stop only their own call. A budget pays for them: an accepted call adds
 // share/(1-share) to it; twice that for 503s, and when 429s are proved.
 //
@@ -88,6 +90,7 @@ const (
 	overRare = 1.3  // times their share
 	besides  = 0.03 // and this is believed at most
 
+	fewest   = 3.  // calls per second for a belief in 429s: of fewer, dips have too few to tell
 	leastDip = 0.2 // calls per second
 	further  = 8.  // times the rate, until 503s are proved
 
@@ -222,7 +225,7 @@ func (r *Rate) enough(kind int, share float64) float64 {
 	return math.Inf(1)
 }
 
-// outlasts reports whether refusals are more than the law brings.
+// outlasts reports whether refusals are more than the law brings, and a belief in them can be tested.
 func (r *Rate) outlasts(now time.Time, kind int, seconds float64) bool {
 	i, least := &r.imposed[kind], telling
 	if r.elsewhere(kind) {
@@ -230,5 +233,6 @@ func (r *Rate) outlasts(now time.Time, kind int, seconds float64) bool {
 	}
 	seen, expected := i.now.refused, seconds/r.period()
 	odds := seen*math.Log(seen/expected) - seen + expected // of so many, if they came by chance (Poisson)
-	return seen > expected && odds > least && r.guesses == 0 && now.After(i.wrong)
+	tested := kind == unable || r.brings(kind, i.now) >= fewest*r.cost
+	return tested && seen > expected && odds > least && r.guesses == 0 && now.After(i.wrong)
 }
