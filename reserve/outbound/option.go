@@ -176,10 +176,10 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 //
 // A share of the refusals may come at any rate: a backend is dead, a gateway drops requests, or programs that do not
 // yield use the same limit. It is found when requests have become rarer by a third, and as large a share of them is
-// refused. Such refusals then slow nothing down, and a Retry-After of at most ten seconds stops only its own request. No
-// request is sent to find out, but for 2.5 s of each 53 half as many go; of each 13 until 503s are found to come so. That
-// shows when the share is gone. Programs with one limit do it at the same time, so their clocks should agree to half a
-// second. Below three requests a second only 503s are taken for such a share.
+// refused. Such refusals then slow nothing down, and a Retry-After of at most ten seconds stops only its own request.
+// No request is sent to find out, but for 2.5 s of each 53 half as many go; of each 13 until 503s are found to come so.
+// That shows when the share is gone. Programs with one limit do it at the same time, so their clocks should agree to
+// half a second. Below three requests a second only 503s are taken for such a share.
 //
 //   - 503s by dead backends: if a twentieth of the requests meet one, .9 of the rate is left, of a third .5 to .8.
 //   - 429s without a time by chance: a job takes 1.1 to 1.9 times as long at 3 %, 1.2 to 2.2 times at 10 %.
