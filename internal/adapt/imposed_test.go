@@ -162,6 +162,7 @@ func TestBeliefsAreFinite(t *testing.T) {
 			for _, rate := range []float64{r.imposed[tooMany].now.rate, r.imposed[tooMany].fell, r.limited, r.right} {
 				require.False(t, math.IsInf(rate, 0), "at %v", now)
 			}
+			requireSane(t, r)
 			require.True(t, r.row >= halving || r.Now() >= r.floor, "%v at %v", r.Now(), now)
 		}
 		require.Positive(t, r.imposed[tooMany].share)

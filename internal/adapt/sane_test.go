@@ -43,21 +43,6 @@ func FuzzRate(f *testing.F) {
 	f.Add(uint8(0), []byte("\x00\x10\x21\x05\x42\x21\x00\x00\x13\x77\x21\x05\xff\xfe\x01"))
 	f.Add(uint8(1), []byte("\x01\x01\x01\x01\x11\x21\x31\x41\x01\x11\x01\x21\x81\x01\x91\x00"))
 	f.Add(uint8(2), []byte("\xf1\x01\xe2\x21\xf3\x01\xf1\x11\x41\x01\x81\x11\xf1\x01\xf1\x11"))
-	for kind, refused := range []byte{5<<3 | 1, 6<<3 | 1} { // believed: a third is refused, fifty a second and then one
-		var answers []byte
-		for i := range 1500 {
-			b := byte(1<<6 | 7<<3 | 1)
-			if i%3 == 0 {
-				b = refused
-			}
-			if i > 600 {
-				b += 2
-			}
-			answers = append(answers, 0, b, b+1)
-		}
-		f.Add(uint8(kind), answers)
-		f.Add(uint8(128+kind), answers)
-	}
 	steps := []time.Duration{
 		0, time.Millisecond, 50 * time.Millisecond, time.Second, time.Minute, time.Hour, -time.Second, -time.Hour,
 	}
@@ -88,11 +73,15 @@ func FuzzRate(f *testing.F) {
 				r.Accepted(now, sent, float64(b>>6))
 			}
 			require.False(t, math.IsNaN(r.Now()) || r.Now() <= 0 || r.Now() > rate, "%v", r.Now())
-			for _, i := range r.imposed {
-				require.True(t, i.share >= 0 && i.share <= 1 && i.budget >= 0 && i.budget <= mostBudget, "%v", i)
-				require.True(t, i.fell >= 0 && i.dip >= 0 && i.odds >= -2*telling && i.odds <= telling, "%v", i)
-			}
+			requireSane(t, r)
 			require.False(t, math.IsNaN(r.rate) || r.rate < min(leastRate, rate), "%v", r.rate)
 		}
 	})
+}
+
+func requireSane(t *testing.T, r Rate) {
+	for _, i := range r.imposed {
+		require.True(t, i.share >= 0 && i.share <= 1 && i.budget >= 0 && i.budget <= mostBudget, "%v", i)
+		require.True(t, i.fell >= 0 && i.dip >= 0 && i.odds >= -2*telling && i.odds <= telling, "%v", i)
+	}
 }
