@@ -91,7 +91,7 @@ func (s *shared) outcome() (used, jain, refused float64) {
 }
 
 // Copies that share a limit of few calls do not believe in each other's 429s. Without any beliefs, .06 to .19 of their
-// calls are refused; it was .44 to .82, but for three at 5/s.
+// calls are refused; it was .44 to .82, but .14 for three at 5/s.
 func TestCopiesOfFewCalls(t *testing.T) {
 	for _, limit := range []float64{1, 5} {
 		for _, n := range []int{3, 5, 10} {
