@@ -41,15 +41,12 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 	}
 	switch since := sent.Sub(sent.Truncate(each)); {
 	case since >= dipTo:
-		i.out.count(now, sent, refused)
-		i.out.forget(many)
+		i.out.late(now, sent, refused, many)
 		if kind == unable {
-			i.seen.count(now, sent, refused)
-			i.seen.forget(many)
+			i.seen.late(now, sent, refused, many)
 		}
 		if r.used <= i.rate { // as few as in a dip
-			i.rare.count(now, sent, refused)
-			i.rare.forget(manyRare)
+			i.rare.late(now, sent, refused, manyRare)
 		}
 	case since >= dipFrom && sent.After(i.begin):
 		i.low.count(now, sent, refused)
@@ -57,8 +54,7 @@ func (r *Rate) test(now, sent time.Time, kind int, refused bool) {
 			return
 		}
 		i.seen.count(now, sent, refused)
-		i.rare.count(now, sent, refused)
-		i.rare.forget(manyRare)
+		i.rare.late(now, sent, refused, manyRare)
 	}
 	i.share = min(i.seen.share(), overRare*i.rare.share()+besides)
 }

@@ -120,9 +120,9 @@ func (t *tally) count(now, sent time.Time, refused bool) {
 	t.called = t.perSecond
 }
 
-// forget halves a tally of so many calls: its share is of late.
-func (t *tally) forget(calls float64) {
-	if t.calls >= calls {
+// late counts an answer, and halves a tally of so many calls: its share is of late.
+func (t *tally) late(now, sent time.Time, refused bool, calls float64) {
+	if t.count(now, sent, refused); t.calls >= calls {
 		t.calls, t.refused = t.calls/2, t.refused/2
 	}
 }

@@ -35,7 +35,7 @@ func (r *Rate) tries(now time.Time) bool {
 	return r.retry && r.grown > r.wait && now.Sub(r.rightAt) <= remembered
 }
 
-// remember takes note of a cut from a rate to a lower one.
+// remember takes note of a rate that a refusal has cut to low.
 func (r *Rate) remember(now time.Time, rate, low float64, stop time.Duration) {
 	seconds, tried := stop.Seconds(), r.tries(now)
 	switch {
