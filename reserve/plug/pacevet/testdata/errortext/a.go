@@ -13,12 +13,12 @@ import (
 )
 
 func isLimit(err error) bool {
-	return strings.Contains(err.Error(), "would exceed context deadline") // want `a limiter's error is recognized by its text: use errors.Is`
+	return strings.Contains(err.Error(), "would exceed context deadline") // want `recognized by its text: use errors.Is`
 }
 
 func isBurst(err error) bool {
-	return strings.HasPrefix(err.Error(), "rate: Wait(n=") || // want `a limiter's error is recognized by its text`
-		"rate: Wait(n=2) exceeds limiter's burst 1" == err.Error() // want `a limiter's error is recognized by its text`
+	return strings.HasPrefix(err.Error(), "rate: Wait(n=") || // want `is recognized by its text`
+		"rate: Wait(n=2) exceeds limiter's burst 1" == err.Error() // want `is recognized by its text`
 }
 
 func ofXtime(ctx context.Context, lim *rate.Limiter) bool {
@@ -31,15 +31,15 @@ func fixed(ctx context.Context, lim *body.Limiter) bool {
 	if err == nil {
 		return false
 	}
-	if err.Error() != "rate: Wait(n=1) would exceed context deadline" { // want `a limiter's error is recognized by its text`
+	if err.Error() != "rate: Wait(n=1) would exceed context deadline" { // want `is recognized by its text`
 		return false
 	}
-	return strings.Contains(err.Error(), "would exceed context deadline") // want `a limiter's error is recognized by its text`
+	return strings.Contains(err.Error(), "would exceed context deadline") // want `is recognized by its text`
 }
 
 func ofPace(ctx context.Context, lim *pace.Limiter) bool {
 	_, err := lim.Acquire(ctx, 1)
-	switch err.Error() { // want `a limiter's error is recognized by its text`
+	switch err.Error() { // want `is recognized by its text`
 	case "context canceled":
 		return true
 	}

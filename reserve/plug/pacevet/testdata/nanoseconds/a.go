@@ -35,7 +35,7 @@ type config struct {
 }
 
 func converted(c *config, seconds int, per *int) {
-	window.New(100, time.Duration(seconds))              // want `a converted number is nanoseconds: multiply it by time.Second`
+	window.New(100, time.Duration(seconds))              // want `is nanoseconds: multiply it by time.Second`
 	window.New(100, time.Duration(c.Seconds))            // want `a converted number is nanoseconds`
 	window.New(100, time.Duration(*per))                 // want `a converted number is nanoseconds`
 	window.New(100, (time.Duration(seconds)))            // want `a converted number is nanoseconds`
